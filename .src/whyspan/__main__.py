@@ -1,0 +1,5 @@
+"""`python -m whyspan`."""
+
+from .cli.main import run
+
+run()

@@ -1,0 +1,1 @@
+"""Experiments on recorded decisions: replay, attribution, fixes, regression tests, write-back."""

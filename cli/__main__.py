@@ -1,0 +1,5 @@
+"""`python -m whyspan.cli`."""
+
+from .main import run
+
+run()

@@ -1,0 +1,102 @@
+"""The one table of settings: names, environment variables, defaults. Precedence: argument > environment >
+`./whyspan.toml` > user file > default. Keys (secrets) come from the environment only and are not settings.
+"""
+
+import difflib
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One row of the table."""
+
+    name: str
+    """Key in whyspan.toml."""
+    env: str
+    type: type
+    default: Any
+    help: str
+
+
+TABLE = (
+    Setting(name="store", env="WHYSPAN_STORE", type=str, default=".whyspan", help="Folder of the store."),
+    Setting(name="host", env="WHYSPAN_HOST", type=str, default="127.0.0.1", help="Address the collector binds."),
+    Setting(name="grpc_port", env="WHYSPAN_GRPC_PORT", type=int, default=4317, help="OTLP/gRPC port."),
+    Setting(name="http_port", env="WHYSPAN_HTTP_PORT", type=int, default=4318, help="OTLP/HTTP port."),
+    Setting(
+        name="base_url", env="WHYSPAN_BASE_URL", type=str, default="",
+        help="OpenAI-compatible endpoint for replays, e.g. http://127.0.0.1:8000/v1.",
+    ),
+    Setting(name="budget", env="WHYSPAN_BUDGET", type=int, default=200, help="Replays that one command may make."),
+    Setting(name="concurrency", env="WHYSPAN_CONCURRENCY", type=int, default=8, help="Replays in flight at once."),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings in force, one field a row of the table."""
+
+    store: str
+    host: str
+    grpc_port: int
+    http_port: int
+    base_url: str
+    budget: int
+    concurrency: int
+
+
+def load_settings(arguments: Mapping[str, Any], *, environ: Mapping[str, str] | None = None) -> Settings:
+    """Returns the settings in force. `arguments` wins where a value is not None.
+
+    Raises ConfigError for an unknown key (naming the nearest) or a value of the wrong type.
+    """
+    env = os.environ if environ is None else environ
+    user = Path(env.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "whyspan" / "config.toml"
+    files = [_read(Path("whyspan.toml")), _read(user)]
+    values: dict[str, Any] = {}
+    for row in TABLE:
+        candidates = [(arguments.get(row.name), "argument"), (env.get(row.env) or None, row.env)]
+        candidates += [(file.get(row.name), name) for name, file in files]
+        value, origin = next(((v, o) for v, o in candidates if v is not None), (row.default, "default"))
+        values[row.name] = _convert(row, value, origin)
+    return Settings(**values)
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return str(path), {}
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from error
+    known = [row.name for row in TABLE]
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            raise ConfigError(
+                f"{path}: unknown setting {key!r}",
+                hint=f"did you mean {near[0]!r}?" if near else "known settings: " + ", ".join(known),
+            )
+    return str(path), table
+
+
+def _convert(row: Setting, value: Any, origin: str) -> Any:
+    try:
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise ValueError
+        return row.type(value)
+    except ValueError:
+        raise ConfigError(
+            f"{row.name} must be {'a whole number' if row.type is int else 'text'}, not {value!r} ({origin})"
+        ) from None
