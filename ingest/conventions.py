@@ -1,7 +1,7 @@
 """Attribute names of the spans that whyspan itself writes, and how to recognise them.
 
 A trial is a span in a trace of its own, linked to the decision it repeats. A claim is a span in the agent's trace,
-child of the decision (DESIGN.md section 9). The views `trials` and `claims` read exactly these names, so they are public.
+child of the decision. The views `trials` and `claims` read exactly these names, so they are public.
 """
 
 SCOPE_NAME = "whyspan"
