@@ -1,0 +1,143 @@
+"""The only place where claims are made: fresh draws of a nominated removal against the baseline.
+
+A removal is nominated before the draws that count for it are made, so exploring any number of sets costs nothing; only
+nominations use up error rate (`levels`). The e-value may be looked at after every round (`evalues`).
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from .evalues import log_e_value
+from .intervals import drop_interval
+from .ledger import NOTHING, Ledger, Steps
+from .levels import Levels
+from .problem import Options, Tally
+from .result import Claim, Kind
+
+_PATIENCE: Final = 24
+_PATIENCE_UNSTABLE: Final = 45
+"""Most draws of a nominated removal, for a stable decision and for one below a rate of 0.8."""
+_ROUND_LIMIT: Final = 6
+"""Most draws of either side that one round of confirmation asks for."""
+_LARGE: Final = 0.5
+"""A headline needs an estimated drop of at least this share of the base rate."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nomination:
+    """A removal put to the test."""
+
+    removal: frozenset[int]
+    alpha_t: float
+    before: Tally
+    """Draws of the removal made before the nomination; they are not evidence."""
+
+
+class Docket:
+    """The nominations of one attribution and the evidence for each."""
+
+    def __init__(self, *, ledger: Ledger, options: Options) -> None:
+        self._ledger = ledger
+        self._alpha = options.alpha
+        self._levels = Levels(alpha=options.alpha, fwer=options.fwer)
+        self._nominations: dict[frozenset[int], Nomination] = {}
+        self._claims = 0
+
+    def nominate(self, removal: frozenset[int]) -> Nomination:
+        """Puts a removal to the test from now on; a repeated nomination continues the first one."""
+        if removal not in self._nominations:
+            self._nominations[removal] = Nomination(
+                removal=removal,
+                alpha_t=self._levels.next(claims=self._claims),
+                before=self._ledger.tally(removal),
+            )
+        return self._nominations[removal]
+
+    def fresh(self, nomination: Nomination) -> Tally:
+        """Returns the draws that count as evidence."""
+        return self._ledger.tally(nomination.removal) - nomination.before
+
+    def log_e(self, nomination: Nomination) -> float:
+        """Returns the log e-value as it stands."""
+        fresh, base = self.fresh(nomination), self._ledger.baseline
+        return log_e_value((fresh.target, fresh.draws), (base.target, base.draws))
+
+    def holds(self, nomination: Nomination) -> bool:
+        """Whether the evidence suffices for a claim."""
+        return self.log_e(nomination) >= -math.log(nomination.alpha_t)
+
+    def claim(self, nomination: Nomination, kind: Kind) -> Claim:
+        """Builds the claim from the evidence as it stands."""
+        fresh, base = self.fresh(nomination), self._ledger.baseline
+        self._claims += 1
+        return Claim(
+            removal=nomination.removal,
+            kind=kind,
+            with_pieces=base,
+            without_pieces=fresh,
+            e_value=math.exp(self.log_e(nomination)),
+            alpha_t=nomination.alpha_t,
+            drop=drop_interval((fresh.target, fresh.draws), (base.target, base.draws), alpha=self._alpha),
+            has_large_effect=fresh.rate <= (1 - _LARGE) * base.rate,
+        )
+
+    def is_hopeless(self, nomination: Nomination) -> bool:
+        """Whether more draws are unlikely to end in a claim of any use."""
+        fresh, base_rate = self.fresh(nomination), self._ledger.base_rate
+        patience = _PATIENCE if base_rate > 0.8 else _PATIENCE_UNSTABLE
+        return fresh.draws >= patience or (fresh.draws >= 10 and fresh.rate > 0.7 * base_rate)
+
+    def plan(self, nomination: Nomination) -> dict[frozenset[int], int]:
+        """Returns the cheapest draws of one round that could settle the nomination if its rate stays what it looks."""
+        fresh, base = self.fresh(nomination), self._ledger.baseline
+        needed = -math.log(nomination.alpha_t)
+        rate_without = fresh.rate if fresh.target else 0.0
+        best = (_ROUND_LIMIT, _ROUND_LIMIT if base.draws <= 2 * fresh.draws + 6 else 0)
+        for more, more_base in _orders_of_size():
+            without = (fresh.target + round(rate_without * more), fresh.draws + more)
+            with_pieces = (base.target + round(base.rate * more_base), base.draws + more_base)
+            if log_e_value(without, with_pieces) >= needed:
+                best = (more, more_base)
+                break
+        return {nomination.removal: best[0], NOTHING: best[1]}
+
+
+def _orders_of_size() -> list[tuple[int, int]]:
+    """Numbers of draws (removed, baseline) of one round, cheapest first, at equal cost the more balanced first."""
+    pairs = [(a, b) for a in range(_ROUND_LIMIT + 1) for b in range(_ROUND_LIMIT + 1) if a + b]
+    return sorted(pairs, key=lambda pair: (sum(pair), abs(pair[0] - pair[1])))
+
+
+def confirm(
+    docket: Docket,
+    ledger: Ledger,
+    removal: frozenset[int],
+    *,
+    kind: Kind,
+    aside: dict[frozenset[int], int],
+    doubt: Callable[[], bool],
+    until: int,
+) -> Steps[Claim | None]:
+    """Draws until the removal is claimed or given up.
+
+    Args:
+        docket: where the removal is nominated.
+        ledger: where draws go.
+        removal: the leaves to remove.
+        kind: kind of the claim, should it hold.
+        aside: draws to make in the first round besides, since users wait for rounds.
+        doubt: asked after each round; true when the search has lost its belief in the removal.
+        until: number of all draws at which to give up.
+    """
+    nomination = docket.nominate(removal)
+    while not docket.holds(nomination):
+        if ledger.draws >= until or docket.is_hopeless(nomination):
+            return None
+        plan = docket.plan(nomination)
+        yield from ledger.draw({**plan, **{r: c for r, c in aside.items() if r not in plan}})
+        aside = {}
+        if not docket.holds(nomination) and doubt():
+            return None
+    return docket.claim(nomination, kind)

@@ -1,0 +1,45 @@
+"""Where the search looks first. Priors save draws; they never make or block a claim."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .problem import Leaf, Options
+
+_TOKEN = re.compile(r"\w[\w$.\-@]*\w|\w")
+_FLOOR = 0.08
+"""Weight of a leaf that shares nothing with the decision, against 1 for the one that shares most."""
+_GUESS_BONUS = 2.0
+
+
+def suspicion_weights(leaves: Sequence[Leaf], decision: str, options: Options) -> NDArray[np.float64]:
+    """Returns float[n_leaves], the positive weight of each leaf before anything is drawn.
+
+    Words shared with the decision count more when few leaves have them; later leaves count a little more.
+    """
+    overlaps = _overlaps([leaf.text for leaf in leaves], decision)
+    recency = 0.8 + 0.4 * np.arange(len(leaves)) / max(len(leaves) - 1, 1)
+    weights = (_FLOOR + overlaps) * recency
+    weights[list(options.guess)] += _GUESS_BONUS
+    return weights
+
+
+def _overlaps(texts: Sequence[str], decision: str) -> NDArray[np.float64]:
+    """Returns float[n_texts] in [0, 1]: shared words and word pairs, rarer ones counting more, the best scaled to 1."""
+    wanted = _features(decision)
+    shared = [wanted & _features(text) for text in texts]
+    frequency = Counter(feature for features in shared for feature in features)
+    scores: NDArray[np.float64] = np.array([sum(1 / frequency[f] ** 0.5 for f in sorted(features)) for features in shared])
+    lengths = np.array([1 + len(_TOKEN.findall(text)) ** 0.5 for text in texts])
+    scores = scores / lengths
+    highest = float(scores.max(initial=0.0))
+    return np.divide(scores, highest) if highest > 0 else scores
+
+
+def _features(text: str) -> set[str]:
+    words = _TOKEN.findall(text.lower())
+    return {*words, *(f"{a} {b}" for a, b in pairwise(words))}

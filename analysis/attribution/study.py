@@ -1,0 +1,81 @@
+"""The state that the procedures of one attribution share."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from .confirm import Docket
+from .ledger import NOTHING, Ledger
+from .posterior import Belief, PoolPrior, update
+from .priors import suspicion_weights
+from .problem import Leaf, Options, Role
+from .result import Claim
+
+_FIRST_LOOK: Final = 4
+_SECOND_LOOK: Final = 8
+_UNSTABLE_LOOK: Final = 14
+"""Baseline draws: at first, after a miss, and when the decision happens in less than 70 % of the samples."""
+_REQUIRED_EXPECTED: Final = {
+    Role.TOOL: 0.4,
+    Role.ASSISTANT: 0.1,
+    Role.CALL_ARGUMENTS: 0.1,
+    Role.USER: 1.0,
+    Role.SYSTEM: 0.4,
+    Role.TOOL_DEFINITION: 0.4,
+}
+"""How many required inputs one expects among the leaves of a role."""
+
+
+class Study:
+    """Leaves, options, what was drawn, what was claimed."""
+
+    def __init__(self, leaves: Sequence[Leaf], decision: str, options: Options) -> None:
+        self.leaves = tuple(leaves)
+        self.options = options
+        self.ledger = Ledger(budget=options.budget)
+        self.docket = Docket(ledger=self.ledger, options=options)
+        self.rng = np.random.default_rng(options.seed)
+        self.claims: list[Claim] = []
+        self.notes: list[str] = []
+        self.open: list[str] = []
+        self._weights = suspicion_weights(self.leaves, decision, options)
+        self._required = self._required_chances()
+
+    def pool(self, *, given: bool) -> frozenset[int]:
+        """Returns the leaves that were given before the run, or those read and written in it."""
+        return frozenset(i for i, leaf in enumerate(self.leaves) if leaf.role.is_given == given)
+
+    def prior(self, pool: frozenset[int], any_cause: float) -> PoolPrior:
+        """Returns what is believed of a pool before its draws; half of the weight is spread evenly."""
+        order = tuple(sorted(pool))
+        weights = self._weights[list(order)]
+        return PoolPrior(
+            pool=order,
+            weights=0.5 * weights / weights.sum() + 0.5 / len(order),
+            any_cause=any_cause,
+            required=self._required[list(order)],
+        )
+
+    def believe(self, pool: frozenset[int], any_cause: float) -> Belief:
+        """Returns the posterior of a pool that is not empty."""
+        return update(
+            self.prior(pool, any_cause),
+            self.ledger.tests(),
+            baseline=self.ledger.baseline,
+            base_rate=self.ledger.base_rate,
+        )
+
+    def baseline_wishes(self) -> dict[frozenset[int], int]:
+        """Returns the baseline draws still missing: few for a stable decision, more when it wavers."""
+        base = self.ledger.baseline
+        wanted = _FIRST_LOOK
+        if base.target < base.draws:
+            wanted = _SECOND_LOOK
+        if base.draws >= _SECOND_LOOK and base.rate < 0.7:
+            wanted = _UNSTABLE_LOOK
+        return {NOTHING: max(0, wanted - base.draws)}
+
+    def _required_chances(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        counts = {role: sum(leaf.role == role for leaf in self.leaves) for role in Role}
+        return np.array([min(0.35, _REQUIRED_EXPECTED[leaf.role] / counts[leaf.role]) for leaf in self.leaves])

@@ -1,0 +1,96 @@
+"""Runs whyspan's attribution (and, with --peer, runtape's) on simulated decisions and prints tables.
+
+python tests/benchmarks/attribution/run.py --seeds 10000:10024
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from pathlib import Path
+
+from tests.benchmarks.attribution import synthetic
+from tests.benchmarks.attribution.tables import render_tables
+from tests.benchmarks.attribution.world import SCENARIOS, World, is_exact, is_hit
+from whyspan.analysis.attribution import Attribution, Leaf, Options, Outcome, Role, attribute
+
+GENERATORS = {"synthetic": synthetic.build}
+
+
+def attribute_world(world: World, options: Options) -> tuple[Attribution, float]:
+    """Runs the core against the stand-in model; returns its result and the CPU seconds it took."""
+    leaves = [
+        Leaf(text=text, message=home, role=Role(role))
+        for text, home, role in zip(world.texts, world.homes, world.roles, strict=True)
+    ]
+    rng = random.Random(f"draws-{world.seed}")
+    start = time.process_time()
+    core = attribute(leaves, f"{world.decision_tool} {json.dumps(world.decision_arguments)}", options)
+    order = next(core)
+    while True:
+        replies = tuple(tuple(Outcome(world.outcome(draw.removal, rng)) for _ in range(draw.count)) for draw in order)
+        try:
+            order = core.send(replies)
+        except StopIteration as end:
+            return end.value, time.process_time() - start
+
+
+def row(world: World, options: Options) -> dict[str, object]:
+    """Runs one world and returns the line of its results."""
+    result, seconds = attribute_world(world, options)
+    claims = [claim.removal for claim in result.claims]
+    head = result.headline.removal if result.headline else None
+    return {
+        "calls": result.draws,
+        "rounds": result.rounds,
+        "contexts": len(result.tested) + 1,
+        "hit": is_hit(world, head),
+        "named": head is not None,
+        "exact": is_exact(world, claims),
+        "claims": len(claims),
+        "false": sum(world.effect(claim) < 0.02 for claim in claims),
+        "kinds": [claim.kind.value for claim in result.claims],
+        "stop": result.stop.value,
+        "seconds": seconds,
+    }
+
+
+def main() -> None:
+    """Parses the command line, runs, prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--generator", choices=GENERATORS, default="synthetic")
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS))
+    parser.add_argument("--sizes", default="10,30,100,400")
+    parser.add_argument("--seeds", default="10000:10024", help="FIRST:LAST, the last one excluded")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--thorough", action="store_true")
+    parser.add_argument("--misfit", type=float, default=0.0)
+    parser.add_argument("--out", type=Path, help="append the rows to this file")
+    parser.add_argument("--tables", type=Path, nargs="*", help="only print tables of these files")
+    args = parser.parse_args()
+    if args.tables:
+        sys.stdout.write(
+            render_tables([json.loads(line) for path in args.tables for line in path.read_text().splitlines()])
+        )
+        return
+    first, last = map(int, args.seeds.split(":"))
+    rows = []
+    for scenario in args.scenarios.split(","):
+        for size in map(int, args.sizes.split(",")):
+            for seed in range(first, last):
+                world = GENERATORS[args.generator](scenario, size, seed)
+                world.misfit = args.misfit
+                options = Options(full=args.full, thorough=args.thorough)
+                key = {"generator": args.generator, "tool": "whyspan", "scenario": scenario, "size": size, "seed": seed}
+                rows.append({**key, **row(world, options)})
+    if args.out:
+        with args.out.open("a") as file:
+            file.writelines(json.dumps(r) + "\n" for r in rows)
+    sys.stdout.write(render_tables(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,67 @@
+from collections.abc import Callable
+
+from whyspan.analysis.attribution import Attribution, Kind, Leaf, Options, Role, Round, Stop
+
+Make = Callable[..., list[Leaf]]
+Runner = Callable[..., tuple[Attribution, list[Round]]]
+
+
+def test_names_the_one_piece_that_matters(make_leaves: Make, attribute_rate: Runner) -> None:
+    result, _ = attribute_rate(make_leaves(40), lambda removed: 0.05 if 17 in removed else 0.95)
+    assert result.headline is not None
+    assert result.headline.removal == {17}
+    assert result.headline.kind is Kind.PUSHES
+    assert result.headline.e_value >= 1 / result.headline.alpha_t
+    assert result.stop is Stop.FOUND
+
+
+def test_names_nothing_when_nothing_matters(make_leaves: Make, attribute_rate: Runner) -> None:
+    result, _ = attribute_rate(make_leaves(40), lambda removed: 0.9)
+    assert result.claims == ()
+    assert result.headline is None
+    assert result.stop is Stop.NO_CAUSE
+
+
+def test_finds_a_cause_in_the_words_of_the_user(make_leaves: Make, attribute_rate: Runner) -> None:
+    leaves = [*make_leaves(6, Role.SYSTEM), *make_leaves(6, Role.USER), *make_leaves(20)]
+    result, _ = attribute_rate(leaves, lambda removed: 0.0 if 8 in removed else 1.0)
+    assert result.headline is not None
+    assert result.headline.removal == {8}
+
+
+def test_a_rare_decision_is_not_searched(make_leaves: Make, attribute_rate: Runner) -> None:
+    result, rounds = attribute_rate(make_leaves(20), lambda removed: 0.0)
+    assert result.stop is Stop.RARE
+    assert all(draw.removal == frozenset() for order in rounds for draw in order)
+
+
+def test_the_budget_only_cuts_the_course_short(make_leaves: Make, attribute_rate: Runner) -> None:
+    def rate(removed: frozenset[int]) -> float:
+        return 0.0 if 5 in removed else 1.0
+
+    whole, rounds = attribute_rate(make_leaves(30), rate)
+    assert whole.draws > 8
+    for budget in range(1, whole.draws):
+        part, cut = attribute_rate(make_leaves(30), rate, options=Options(budget=budget))
+        assert part.stop is Stop.BUDGET
+        assert part.draws == budget
+        assert cut[:-1] == rounds[: len(cut) - 1]
+        assert part.open
+
+
+def test_a_caller_that_stops_paying_gets_a_partial_result(make_leaves: Make, attribute_rate: Runner) -> None:
+    result, _ = attribute_rate(make_leaves(30), lambda removed: 0.0 if 5 in removed else 1.0, allow=9)
+    assert result.stop is Stop.BUDGET
+    assert result.draws == 9
+
+
+def test_equal_inputs_take_an_equal_course(make_leaves: Make, attribute_rate: Runner) -> None:
+    def rate(removed: frozenset[int]) -> float:
+        return 0.2 if 3 in removed else 0.8
+
+    assert attribute_rate(make_leaves(25), rate, seed=4) == attribute_rate(make_leaves(25), rate, seed=4)
+
+
+def test_no_leaves_is_no_cause(attribute_rate: Runner) -> None:
+    result, _ = attribute_rate([], lambda removed: 1.0)
+    assert result.stop is Stop.NO_CAUSE
