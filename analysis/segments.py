@@ -1,0 +1,120 @@
+"""The removable pieces of a request, and the request without some of them.
+
+Identical texts are one group: a model that reads a sentence twice has not lost it when one copy is gone.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from ..ingest.calls import Body
+from .attribution.problem import Leaf, Role
+from .document import Document, split
+from .fields import Pointer, TextField, text_fields, tidy, with_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """One removable piece of a request."""
+
+    id: int
+    """Position among the segments of the request, in reading order."""
+    text: str
+    role: Role
+    message: int
+    """Index into the messages; -1 for tool definitions."""
+    pointer: Pointer
+    """The string of the request that holds it."""
+    start: int
+    end: int
+    """Character range in that string."""
+    before: str
+    """The piece before it in the same string, or an empty string."""
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Segmentation:
+    """A request cut into segments; segments with the same text form a group, and groups are what is removed."""
+
+    body: Body
+    segments: tuple[Segment, ...]
+    groups: tuple[tuple[int, ...], ...]
+    """Segment ids of each group; a group is numbered by its position here."""
+    _documents: tuple[tuple[Pointer, Document, int], ...] = field(repr=False)
+    """(pointer, document, id of its first segment) of each string."""
+
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Returns the groups as the attribution engine takes them; a group stands where its text was read last."""
+        last = (self.segments[ids[-1]] for ids in self.groups)
+        return tuple(Leaf(text=s.text, message=s.message, role=s.role) for s in last)
+
+    def group(self, number: int) -> tuple[Segment, ...]:
+        """Returns the segments of a group."""
+        return tuple(self.segments[i] for i in self.groups[number])
+
+    def without(self, groups: Collection[int]) -> Body:
+        """Returns a valid request without the segments of these groups."""
+        gone: dict[int, set[int]] = defaultdict(set)
+        owner = self._owner()
+        for number in groups:
+            for i in self.groups[number]:
+                index = owner[i]
+                gone[index].add(i - self._documents[index][2])
+        if not gone:
+            return self.body
+        changes = [(self._documents[i][0], self._documents[i][1].without(pieces)) for i, pieces in gone.items()]
+        return tidy(with_text(self.body, changes))
+
+    def groups_saying(self, texts: Collection[str]) -> list[int]:
+        """Returns the groups whose text, white space folded, is one of these."""
+        return [n for n in range(len(self.groups)) if self.said(n) in texts]
+
+    def said(self, number: int) -> str:
+        """Returns a group's text with white space folded: what identifies it across requests."""
+        return fold(self.segments[self.groups[number][0]].text)
+
+    def _owner(self) -> dict[int, int]:
+        return {
+            first + n: index
+            for index, (_, document, first) in enumerate(self._documents)
+            for n in range(len(document.pieces))
+        }
+
+
+def fold(text: str) -> str:
+    """Returns the text on one line, runs of white space as one space."""
+    return " ".join(text.split())
+
+
+def segment(body: Body) -> Segmentation:
+    """Cuts a request into segments."""
+    segments: list[Segment] = []
+    documents = []
+    for text_field in text_fields(body):
+        document = split(text_field.text)
+        documents.append((text_field.pointer, document, len(segments)))
+        segments += _segments_of(text_field, document, len(segments))
+    by_text: dict[str, list[int]] = defaultdict(list)
+    for s in segments:
+        by_text[fold(s.text)].append(s.id)
+    groups = tuple(sorted((tuple(ids) for ids in by_text.values()), key=lambda ids: ids[-1]))
+    return Segmentation(body, tuple(segments), groups, tuple(documents))
+
+
+def _segments_of(text_field: TextField, document: Document, first: int) -> list[Segment]:
+    texts = [p.text for p in document.pieces]
+    return [
+        Segment(
+            id=first + n,
+            text=piece.text,
+            role=text_field.role,
+            message=text_field.message,
+            pointer=text_field.pointer,
+            start=piece.start,
+            end=piece.end,
+            before=texts[n - 1] if n else "",
+            after=texts[n + 1] if n + 1 < len(texts) else "",
+        )
+        for n, piece in enumerate(document.pieces)
+    ]
