@@ -1,0 +1,32 @@
+"""What a provider adapter gives back, and the protocol that adapters follow."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ...ingest.calls import Body, ModelReply, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completion:
+    """One sampled reply."""
+
+    reply: ModelReply
+    usage: Usage = field(default_factory=Usage)
+
+
+class Provider(Protocol):
+    """Sends a request to a model. Adapters encode and decode; retries, limits and caching belong to the engine."""
+
+    @property
+    def endpoint(self) -> str:
+        """Identifies where replies come from; replies of different endpoints are never mixed."""
+        ...
+
+    async def complete(self, request: Body, count: int) -> Sequence[Completion]:
+        """Returns between one and `count` fresh samples; UpstreamError says whether trying again may help."""
+        ...
+
+    async def aclose(self) -> None:
+        """Releases connections."""
+        ...

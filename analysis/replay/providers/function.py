@@ -1,0 +1,91 @@
+"""A Python function as the model: `--model-fn FILE:FUNCTION`.
+
+The function takes the request as a dict in OpenAI chat form and returns a chat completion, a message, or a text. It
+may be `async`. It runs in a thread, so it may block.
+"""
+
+import asyncio
+import copy
+import hashlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ....ingest.calls import Body
+from ....ingest.errors import UpstreamError, UsageError
+from ..completion import Completion
+from .openai_chat import decode_completions
+
+
+class FunctionModel:
+    """Asks a Python function, one sample a call."""
+
+    def __init__(self, function: Callable[[dict[str, Any]], Any], *, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self._function = function
+
+    @classmethod
+    def load(cls, spec: str) -> "FunctionModel":
+        """Loads `FILE:FUNCTION`; UsageError when there is no such thing.
+
+        The endpoint holds a digest of the file, so that replies of an edited function are not taken for its own.
+        """
+        file, _, name = spec.rpartition(":")
+        path = Path(file)
+        if not file or not name or not path.is_file():
+            raise UsageError(f"{spec!r} is not FILE:FUNCTION", hint="for example --model-fn agent.py:model")
+        function = getattr(_import(path), name, None)
+        if not callable(function):
+            raise UsageError(f"{file} has no function {name!r}")
+        fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        return cls(function, endpoint=f"function:{path.resolve()}:{name}@{fingerprint}")
+
+    async def complete(self, request: Body, count: int) -> Sequence[Completion]:
+        """Returns one sample."""
+        try:
+            argument = copy.deepcopy(dict(request))
+            if inspect.iscoroutinefunction(self._function):
+                answer = await self._function(argument)
+            else:
+                answer = await asyncio.to_thread(self._function, argument)
+        except Exception as error:  # the user's own code may raise anything
+            raise UpstreamError(f"the model function raised {type(error).__name__}: {error}") from error
+        return [_completion(answer)]
+
+    async def aclose(self) -> None:
+        """Nothing to release."""
+
+
+def _import(path: Path) -> Any:
+    name = "whyspan_model_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    # A script finds its neighbours; so does a model function.
+    sys.path.insert(0, str(path.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the user's own code may raise anything
+        raise UsageError(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.pop(0)
+    return module
+
+
+def _completion(answer: Any) -> Completion:
+    """Reads what a model function may return."""
+    if isinstance(answer, str):
+        answer = {"role": "assistant", "content": answer}
+    try:
+        value = answer if "choices" in answer else {"choices": [{"message": answer}]}
+        return decode_completions(value)[0]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UpstreamError(
+            f"the model function returned {str(answer)[:120]!r}",
+            hint="it must return a chat completion, an assistant message, or a text",
+        ) from error
