@@ -1,0 +1,141 @@
+"""`why`: connects the attribution core to the replay engine and turns what it finds into claims."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from ...ingest.calls import Json
+from ..cases import Case
+from ..claims import Claim, Verdict
+from ..experiment import Experiment, Order
+from ..fields import require_replayable
+from ..interventions import Drop, Noop, intervention_id
+from ..segments import Segment, Segmentation, segment
+from .attribute import attribute
+from .intervals import drop_interval
+from .problem import Options, Replies, Round, Tally
+from .result import Attribution, Stop
+from .result import Claim as Cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhyReport:
+    """What `why` found out about one decision."""
+
+    case: Case
+    segmentation: Segmentation
+    attribution: Attribution
+    claims: tuple[Claim, ...]
+    """In the order they were made; a single claim of kind `none` when nothing tested is a cause."""
+    headline: Claim | None
+    """The claim to show first; None when there is no cause with a large effect."""
+    paid: int
+    """Replays that were paid for in this run; the others came from the reply store."""
+
+    def segments(self, cause: Cause) -> tuple[Segment, ...]:
+        """Returns the segments that a cause removes, each text once, where it was read last."""
+        return tuple(self.segmentation.group(g)[-1] for g in sorted(cause.removal))
+
+    def to_json(self) -> dict[str, Json]:
+        """Returns the document that `whyspan why --json` prints."""
+        result = self.attribution
+        return {
+            "case_id": self.case.id,
+            "trace_id": self.case.origin.trace_id,
+            "span_id": self.case.origin.span_id,
+            "target": self.case.target.spec,
+            "stop": result.stop.value,
+            "headline": self.headline.id if self.headline else None,
+            "claims": [c.to_json() for c in self.claims],
+            "pieces": len(self.segmentation.groups),
+            "replays": result.draws,
+            "paid": self.paid,
+            "rounds": result.rounds,
+            "notes": list(result.notes),
+            "open": list(result.open),
+        }
+
+
+async def explain(experiment: Experiment, options: Options) -> WhyReport:
+    """Finds what caused a case's decision, by drawing on the experiment until the core has enough."""
+    case = experiment.case
+    require_replayable(case.api)
+    cut = segment(case.request)
+    core = attribute(cut.leaves(), _decision_words(case), options)
+    result = await _drive(core, experiment, cut)
+    claims = tuple(_claim(case, cut, c, result, options) for c in result.claims)
+    if not claims and result.stop in {Stop.NO_CAUSE, Stop.RARE}:
+        claims = (_no_cause(case, cut, result, options),)
+    head = next((c for c, found in zip(claims, result.claims, strict=False) if found is result.headline), None)
+    return WhyReport(
+        case=case, segmentation=cut, attribution=result, claims=claims, headline=head, paid=experiment.paid
+    )
+
+
+async def _drive(
+    core: Generator[Round, Replies, Attribution], experiment: Experiment, cut: Segmentation
+) -> Attribution:
+    """Plays rounds until the core returns: each round's draws run at once."""
+    try:
+        draws = next(core)
+        while True:
+            replies = await experiment.draw_all([_order(cut, d.removal, d.count) for d in draws])
+            draws = core.send(replies)
+    except StopIteration as end:
+        result: Attribution = end.value
+        return result
+
+
+def _order(cut: Segmentation, removal: frozenset[int], count: int) -> Order:
+    if not removal:
+        return Noop(), count, cut.body
+    return Drop.of(cut, removal), count, cut.without(removal)
+
+
+def _decision_words(case: Case) -> str:
+    """The words of the decision: only a hint where to look first."""
+    return case.target.spec.partition(":")[2] or case.target.spec
+
+
+def _claim(case: Case, cut: Segmentation, cause: Cause, result: Attribution, options: Options) -> Claim:
+    return Claim(
+        case=case,
+        kind="cause",
+        detail=cause.kind.value,
+        verdict=Verdict.SUPPORTED,
+        subject=" … ".join(cut.said(g) for g in sorted(cause.removal)),
+        intervention_id=intervention_id(Drop.of(cut, cause.removal)),
+        base=cause.with_pieces,
+        changed=cause.without_pieces,
+        interval=(-cause.drop.high, -cause.drop.low),
+        e_value=cause.e_value,
+        alpha=cause.alpha_t,
+        calls=result.draws,
+        model=str(case.request.get("model", "")),
+    )
+
+
+def _no_cause(case: Case, cut: Segmentation, result: Attribution, options: Options) -> Claim:
+    """The claim that nothing tested is a cause, which sampling can make plausible and never prove: inconclusive."""
+    widest = max(result.tested, key=lambda t: len(t.removal), default=None)
+    removal = widest.removal if widest else frozenset()
+    changed = widest.tally if widest else Tally()
+    drop = drop_interval(_pair(changed), _pair(result.baseline), alpha=options.alpha)
+    return Claim(
+        case=case,
+        kind="none",
+        detail=result.stop.value,
+        verdict=Verdict.INCONCLUSIVE,
+        subject="",
+        intervention_id=intervention_id(Drop.of(cut, removal)),
+        base=result.baseline,
+        changed=changed,
+        interval=(-drop.high, -drop.low),
+        e_value=0.0,
+        alpha=options.alpha,
+        calls=result.draws,
+        model=str(case.request.get("model", "")),
+    )
+
+
+def _pair(tally: Tally) -> tuple[int, int]:
+    return tally.target, tally.draws

@@ -1,0 +1,67 @@
+"""The working place of an experiment: a store to take decisions from, a model to ask, and the records that stay.
+
+`why`, `fix` and `test` all start here, from the command line and from Python alike.
+"""
+
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..ingest.calls import ModelCall
+from ..ingest.rebuild import load_calls
+from ..ingest.store import Store
+from .cases import Case, freeze
+from .claims import Claim
+from .experiment import Experiment, Progress
+from .records import claim_span, trial_spans
+from .replay.budget import Budget
+from .replay.engine import ReplayEngine
+from .replay.models import ModelChoice
+from .replay.reply_store import SqliteReplyStore
+from .targets import select
+
+REPLY_FILE = "replies.sqlite"
+
+
+@dataclass
+class Desk:
+    """A store and a model, with one budget for everything that is asked here."""
+
+    store: Store
+    model: ModelChoice
+    budget: Budget
+    concurrency: int = 8
+    progress: Progress = field(default=lambda _: None)
+
+    def calls(self, run: str) -> list[ModelCall]:
+        """Returns the model calls of a run, in start order."""
+        return load_calls(self.store, self.store.resolve_run(run))
+
+    def case(self, run: str, event: str) -> Case:
+        """Freezes the decision that RUN and EVENT name."""
+        call, target = select(self.calls(run), event)
+        return freeze(call, target)
+
+    @asynccontextmanager
+    async def experiment(self, case: Case, stream: str) -> AsyncIterator[Experiment]:
+        """Opens an experiment; its trials are written to the store when it ends, however it ends.
+
+        Trials that were paid for earlier are written too: the process that paid may have died before it could.
+        """
+        provider = self.model.open()
+        replies = SqliteReplyStore(Path(self.store.path) / REPLY_FILE)
+        engine = ReplayEngine(provider, replies, self.budget, concurrency=self.concurrency)
+        experiment = Experiment(case=case, engine=engine, stream=stream, progress=self.progress)
+        try:
+            yield experiment
+        finally:
+            self.store.write(trial_spans(experiment.trials))
+            await provider.aclose()
+            replies.close()
+
+    def keep(self, claims: Iterable[Claim]) -> None:
+        """Writes claims to the store, as spans in the agent's trace."""
+        now = time.time_ns()
+        self.store.write([claim_span(c, time_ns=now) for c in claims])
