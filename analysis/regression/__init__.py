@@ -1,0 +1,1 @@
+"""Regression tests: a frozen case and a claim on disk, and the pytest side that checks them."""

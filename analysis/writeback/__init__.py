@@ -1,0 +1,1 @@
+"""Write-back: claims sent as new spans into the user's own observability."""
