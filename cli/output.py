@@ -71,7 +71,7 @@ class Paint:
     def __call__(self, text: str, **style: Any) -> str:
         """Returns the text in a click style (`fg`, `bold`, `dim`, …)."""
         safe = printable(text)
-        return click.style(safe, **style) if self.on else safe
+        return click.style(safe, **style) if self.on and style else safe
 
     @classmethod
     def stdout(cls, session: Session) -> "Paint":

@@ -1,0 +1,53 @@
+"""`whyspan why`."""
+
+import click
+
+from ...analysis.attribution.problem import Options
+from ...analysis.attribution.result import Stop
+from ...analysis.attribution.why import WhyReport, explain
+from ...analysis.desk import Desk
+from ...ingest.errors import ExitCode
+from ..output import Paint, Session, write_json
+from ..replaying import ReplayArguments, open_desk, replay_options, run_async
+from ..report.why_text import render_why
+
+
+@click.command(epilog="Example: whyspan why last tool:forward_email --base-url http://127.0.0.1:8000/v1")
+@click.argument("run", default="last")
+@click.argument("event", default="last")
+@replay_options
+@click.option("--full", is_flag=True, help="Find every cause, not only enough for a headline.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def command(session: Session, run: str, event: str, replay: ReplayArguments, full: bool, as_json: bool) -> int:
+    """Find by experiment what caused a decision.
+
+    RUN is `last`, a trace id or its beginning, or a session id. EVENT is tool:NAME, tool:NAME[to~'@evil'], text:/RE/,
+    no-tool, finish:REASON, last, #N or span:ID. Only the one recorded model call is sent again, with pieces of its
+    context removed; the agent and its tools never run.
+
+    Exit codes: 0 a cause was found, 1 none, 5 the budget ended (repeat with a larger one: it goes on for free).
+    """
+    with open_desk(session, replay) as desk:
+        report = run_async(_explain(desk, run, event, full))
+    if as_json:
+        write_json(report.to_json())
+    else:
+        for line in render_why(report, Paint.stdout(session)):
+            click.echo(line)
+        if report.headline:
+            click.echo(f"\nnext: {session.command(f'fix {run} {event}{replay.words()}')}")
+    if report.headline:
+        return ExitCode.OK
+    return ExitCode.BUDGET if report.attribution.stop is Stop.BUDGET else ExitCode.FINDING
+
+
+async def _explain(desk: Desk, run: str, event: str, full: bool) -> WhyReport:
+    async with desk.experiment(desk.case(run, event), "why") as experiment:
+        report = await explain(experiment, Options(full=full, budget=NO_CAP))
+    desk.keep(report.claims)
+    return report
+
+
+NO_CAP = 1_000_000
+"""The cap is the desk's budget, which counts what is paid for; replays known from before are free."""

@@ -1,0 +1,106 @@
+"""The report of `why` for a terminal: the cause in its surroundings, the rates, the evidence, what else was tried."""
+
+from collections.abc import Iterator
+
+from ...analysis.attribution.problem import Tally
+from ...analysis.attribution.result import Claim as Cause
+from ...analysis.attribution.result import Kind, Stop
+from ...analysis.attribution.why import WhyReport
+from ...analysis.fields import place_of
+from ...analysis.segments import Segment
+from ..output import Paint, shorten
+
+KIND_WORDS = {
+    Kind.PUSHES: "pushes: without it the model does something else",
+    Kind.REQUIRED: "required: without it the model lacks an input",
+    Kind.REDUNDANT: "redundant: any one of these is enough, only without all of them it ends",
+    Kind.JOINT: "joint: needed together with another piece",
+    Kind.MASKED: "masked: it works against another piece",
+    Kind.DIFFUSE: "diffuse: many pieces contribute a little",
+}
+STOP_WORDS = {
+    Stop.NO_CAUSE: "No piece that was tested is a cause: the model decides so whatever is taken away.",
+    Stop.RARE: "The decision is too rare to be explained by sampling.",
+    Stop.UNRESOLVED: "Taking much of the context away ends it, but no single cause could be confirmed.",
+    Stop.BUDGET: "The budget ended before a cause was found; a larger --budget goes on from here.",
+}
+QUOTE_WIDTH = 100
+
+
+def render_why(report: WhyReport, paint: Paint) -> Iterator[str]:
+    """Yields the lines of the report."""
+    case, result = report.case, report.attribution
+    model = str(case.request.get("model", "the model"))
+    yield f"{paint('why', bold=True)}  {paint(model)} {paint(case.target.label)}" + paint(_where(report), dim=True)
+    yield ""
+    for cause in _ordered(report):
+        yield from _cause(report, cause, paint, is_headline=cause is result.headline)
+        yield ""
+    if not result.claims:
+        yield paint(STOP_WORDS[result.stop], bold=True) if result.stop in STOP_WORDS else ""
+        yield f"  as recorded    {rate_words(result.baseline)}"
+        yield ""
+    yield from _notes(report, paint)
+
+
+def _where(report: WhyReport) -> str:
+    origin = report.case.origin
+    return f"   run {origin.trace_id[:12]}, span {origin.span_id[:8]}" if origin.trace_id else ""
+
+
+def _ordered(report: WhyReport) -> list[Cause]:
+    head = report.attribution.headline
+    return sorted(report.attribution.claims, key=lambda c: c is not head)
+
+
+def _cause(report: WhyReport, cause: Cause, paint: Paint, *, is_headline: bool) -> Iterator[str]:
+    word = "cause" if is_headline else "also"
+    for segment in report.segments(cause):
+        place = place_of(report.case.request, segment.pointer)
+        yield f"  {paint(word, fg='red', bold=True)}  in {paint(place)}"
+        yield from _quote(segment, paint)
+    yield f"  as recorded    {rate_words(cause.with_pieces)}"
+    yield f"  without it     {rate_words(cause.without_pieces)}{_instead(cause.without_pieces)}"
+    low, high = -cause.drop.high, -cause.drop.low
+    yield (
+        f"  effect {-cause.effect:+.2f}   95 % interval {low:+.2f} to {high:+.2f}"
+        f"   e-value {cause.e_value:,.0f}, needed {1 / cause.alpha_t:,.0f}"
+    )
+    yield paint(f"  {KIND_WORDS[cause.kind]}", dim=True)
+
+
+def _quote(segment: Segment, paint: Paint) -> Iterator[str]:
+    if segment.before:
+        yield paint("      … " + shorten(segment.before, QUOTE_WIDTH), dim=True)
+    yield paint("    > " + shorten(segment.text, 4 * QUOTE_WIDTH), fg="yellow", bold=True)
+    if segment.after:
+        yield paint("        " + shorten(segment.after, QUOTE_WIDTH) + " …", dim=True)
+
+
+def rate_words(tally: Tally) -> str:
+    """Returns `9 of 10 replays (0.90)`."""
+    return f"{tally.target:>3} of {tally.draws:<3} replays ({tally.rate:.2f})"
+
+
+def _instead(tally: Tally) -> str:
+    parts = []
+    if tally.other:
+        parts.append(f"{tally.other} x another action")
+    if tally.asks:
+        parts.append(f"{tally.asks} x asks, stops or fetches again")
+    return f"   instead: {', '.join(parts)}" if parts else ""
+
+
+def _notes(report: WhyReport, paint: Paint) -> Iterator[str]:
+    result = report.attribution
+    total = len(report.segmentation.groups)
+    rerun = f", {result.draws - report.paid} of them known from before" if result.draws > report.paid else ""
+    yield paint(
+        f"  {result.draws} replays in {result.rounds} rounds{rerun}; {len(result.tested)} removals tested "
+        f"among {total} pieces",
+        dim=True,
+    )
+    for note in (*result.notes, *(f"open: {o}" for o in result.open)):
+        yield paint(f"  {note}", dim=True)
+    if report.case.origin.grade != "exact":
+        yield paint(f"  the request is {report.case.origin.grade}: `whyspan calls` says what is missing", dim=True)
