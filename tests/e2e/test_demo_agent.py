@@ -2,18 +2,27 @@ import json
 import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from whyspan.cli.demo import agent
 from whyspan.cli.demo.agent import Run, Scenario, run
-from whyspan.cli.demo.models import ChatModel, ModelError
+from whyspan.cli.demo.models import AnthropicModel, ChatModel, ModelError
 from whyspan.cli.demo.scenarios import SCENARIOS
 from whyspan.cli.demo.standin import serve_standin
+from whyspan.ingest.calls import Grade
+from whyspan.ingest.otlp.traces import decode_traces
+from whyspan.ingest.rebuild import rebuild_calls
 
 EACH = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 
@@ -106,3 +115,82 @@ def test_script_without_a_model_shows_its_usage() -> None:
     shown = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     assert shown.returncode == 2
     assert "--local MODEL" in shown.stderr
+
+
+@EACH
+def test_rebuilt_request_is_the_one_that_was_sent(scenario: Scenario) -> None:
+    finished, spans = traced(scenario)
+    calls = rebuild_calls(decode_traces(encode_spans(spans).SerializeToString()), [])
+    assert len(calls) == sum(message["role"] == "assistant" for message in finished.messages)
+    assert calls[-1].completeness.grade is Grade.SEMANTIC
+    assert dict(calls[-1].request) == {
+        "model": f"standin-{scenario.name}",
+        "messages": list(finished.messages[:-1]),
+        "tools": [agent.define(tool) for tool in scenario.tools],
+        "temperature": 1.0,
+    }
+
+
+def test_request_to_anthropic_is_rebuilt_in_its_own_form() -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    with serve_anthropic() as (base_url, bodies):
+        model = AnthropicModel("claude-sonnet", base_url=base_url, key="k")
+        finished = run(SCENARIOS["inbox"], model, provider.get_tracer("test"))
+    assert finished.calls == (("list_emails", "{}"), ("read_email", '{"email_id": "m-101"}'))
+    assert finished.answer == "All done."
+    assert (finished.input_tokens, finished.output_tokens) == (20, 10)
+    encoded = encode_spans(exporter.get_finished_spans()).SerializeToString()
+    request = dict(rebuild_calls(decode_traces(encoded), [])[-1].request)
+    sent = bodies[-1]
+    assert request["messages"] == sent["messages"]
+    assert [tool["name"] for tool in request["tools"]] == [tool["name"] for tool in sent["tools"]]
+    assert scenario_text(request["system"]) == sent["system"]
+
+
+def scenario_text(system: object) -> object:
+    """The system text as one string, which the provider takes for the same as a list of text blocks."""
+    return "".join(block["text"] for block in system) if isinstance(system, list) else system
+
+
+@contextmanager
+def serve_anthropic() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A server in Anthropic's format that makes two tool calls and stops; gives its URL and the bodies it got."""
+    contents: list[list[dict[str, Any]]] = [
+        [
+            {"type": "text", "text": "Let me look."},
+            {"type": "tool_use", "id": "t1", "name": "list_emails", "input": {}},
+            {"type": "tool_use", "id": "t2", "name": "read_email", "input": {"email_id": "m-101"}},
+        ],
+        [{"type": "text", "text": "All done."}],
+    ]
+    bodies: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            content = contents[len(bodies) - 1]
+            answer = {
+                "id": f"msg_{len(bodies)}",
+                "model": "claude-sonnet",
+                "content": content,
+                "stop_reason": "tool_use" if len(content) > 1 else "end_turn",
+                "usage": {"input_tokens": 10, "output_tokens": 5},
+            }
+            self.send_response(200 if self.path == "/v1/messages" and self.headers["x-api-key"] == "k" else 404)
+            self.end_headers()
+            self.wfile.write(json.dumps(answer).encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", bodies
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
