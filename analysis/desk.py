@@ -4,13 +4,15 @@
 """
 
 import time
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..ingest.calls import ModelCall
 from ..ingest.rebuild import load_calls
+from ..ingest.settings import load_settings
 from ..ingest.store import Store
 from .cases import Case, freeze
 from .claims import Claim
@@ -18,7 +20,7 @@ from .experiment import Experiment, Progress
 from .records import claim_span, trial_spans
 from .replay.budget import Budget
 from .replay.engine import ReplayEngine
-from .replay.models import ModelChoice
+from .replay.models import ModelChoice, choose_model
 from .replay.reply_store import SqliteReplyStore
 from .targets import select
 
@@ -65,3 +67,29 @@ class Desk:
         """Writes claims to the store, as spans in the agent's trace."""
         now = time.time_ns()
         self.store.write([claim_span(c, time_ns=now) for c in claims])
+
+
+@contextmanager
+def open_desk(
+    *,
+    store: str | None = None,
+    model_fn: str | Callable[[dict[str, Any]], Any] = "",
+    base_url: str = "",
+    budget: int | None = None,
+    concurrency: int | None = None,
+    progress: Progress = lambda _: None,
+) -> Iterator[Desk]:
+    """Opens a store and a model; what is not given comes from the settings.
+
+    Raises UsageError when no model is configured, StoreError when there is no store.
+    """
+    settings = load_settings({"store": store})
+    model = choose_model(model_fn=model_fn, base_url=base_url or ("" if model_fn else settings.base_url))
+    with Store.open(settings.store) as opened:
+        yield Desk(
+            store=opened,
+            model=model,
+            budget=Budget(settings.budget if budget is None else budget),
+            concurrency=concurrency or settings.concurrency,
+            progress=progress,
+        )

@@ -116,7 +116,8 @@ def claim_span(claim: Claim, *, time_ns: int) -> Span:
     has_origin = bool(origin.trace_id and origin.span_id)
     return Span(
         trace_id=TraceId(origin.trace_id or hashlib.sha256(f"claims\0{claim.case.id}".encode()).hexdigest()[:32]),
-        span_id=SpanId(span_id_of("claim", claim.id)),
+        # A finished span is never changed, here or elsewhere: other figures for the same claim are another span.
+        span_id=SpanId(span_id_of("claim", claim.id, explanation)),
         parent_span_id=SpanId(origin.span_id) if has_origin else None,
         name=f"evaluate {evaluation}",
         start_ns=time_ns,

@@ -1,22 +1,17 @@
 """What the commands that replay share: options, the desk they work at, progress, and running to the end."""
 
-import asyncio
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from ..analysis.desk import Desk
+from ..analysis.desk import Desk, open_desk
 from ..analysis.experiment import Experiment
-from ..analysis.replay.budget import Budget
-from ..analysis.replay.models import choose_model
 from .output import Session, use_color
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,29 +52,21 @@ def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def open_desk(session: Session, replay: ReplayArguments) -> Iterator[Desk]:
-    """Opens the store and the model, with progress on a terminal."""
-    settings = session.settings
-    base_url = replay.base_url or ("" if replay.model_fn else settings.base_url)
-    model = choose_model(model_fn=replay.model_fn, base_url=base_url)
-    store = session.open_store()
+def desk_of(session: Session, replay: ReplayArguments) -> Iterator[Desk]:
+    """Opens the store and the model that the options name, with progress on standard error."""
     progress = Progress(session)
     try:
-        yield Desk(
-            store=store,
-            model=model,
-            budget=Budget(replay.budget or settings.budget),
-            concurrency=replay.concurrency or settings.concurrency,
+        with open_desk(
+            store=session.store_argument,
+            model_fn=replay.model_fn,
+            base_url=replay.base_url,
+            budget=replay.budget,
+            concurrency=replay.concurrency,
             progress=progress,
-        )
+        ) as desk:
+            yield desk
     finally:
         progress.clear()
-        store.close()
-
-
-def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Runs a coroutine to its end."""
-    return asyncio.run(work)
 
 
 class Progress:

@@ -13,16 +13,14 @@ _HOME = {
     "fix": ".analysis.fixes.fix",
     "open_store": ".ingest.store",
     "why": ".analysis.attribution.why",
-    "replay": ".analysis.replay",
 }
 
-__all__ = ["__version__", "case", "fix", "open_store", "replay", "why"]
+__all__ = ["__version__", "case", "fix", "open_store", "why"]
 
 if TYPE_CHECKING:
     from .analysis.attribution.why import why as why
     from .analysis.fixes.fix import fix as fix
     from .analysis.regression.api import case as case
-    from .analysis.replay import replay as replay
     from .ingest.store import open_store as open_store
 
 

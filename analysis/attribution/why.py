@@ -1,11 +1,14 @@
 """`why`: connects the attribution core to the replay engine and turns what it finds into claims."""
 
-from collections.abc import Generator
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ...ingest.calls import Json
 from ..cases import Case
 from ..claims import Claim, Verdict
+from ..desk import Desk, open_desk
 from ..experiment import Experiment, Order
 from ..fields import require_replayable
 from ..interventions import Drop, Noop, intervention_id
@@ -15,6 +18,8 @@ from .intervals import drop_interval
 from .problem import Options, Replies, Round, Tally
 from .result import Attribution, Stop
 from .result import Claim as Cause
+
+UNCAPPED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +60,51 @@ class WhyReport:
         }
 
 
+def why(
+    run: str = "last",
+    event: str = "last",
+    *,
+    store: str | None = None,
+    model_fn: str | Callable[[dict[str, Any]], Any] = "",
+    base_url: str = "",
+    budget: int | None = None,
+    full: bool = False,
+) -> WhyReport:
+    """Finds by experiment what caused a decision: `whyspan why`, for Python.
+
+    Args:
+        run: `last`, a trace id or its beginning, or a session id.
+        event: which call and outcome, such as `tool:forward_email`; see `analysis.targets`.
+        store: folder of the store; by default as on the command line.
+        model_fn: a function (or `FILE:FUNCTION`) that answers a request in OpenAI chat form.
+        base_url: an OpenAI-compatible endpoint, when no function is given.
+        budget: replays to pay for at most.
+        full: find every cause, not only enough for a headline.
+
+    Raises WhyspanError, with a hint, for whatever is missing.
+    """
+    with open_desk(store=store, model_fn=model_fn, base_url=base_url, budget=budget) as desk:
+        return asyncio.run(find_cause(desk, desk.case(run, event), Options(full=full)))
+
+
+async def find_cause(desk: Desk, case: Case, options: Options) -> WhyReport:
+    """Finds what caused a case's decision and keeps the claims; the cap is the desk's budget."""
+    async with desk.experiment(case, "why") as experiment:
+        report = await explain(experiment, options)
+    desk.keep(report.claims)
+    return report
+
+
 async def explain(experiment: Experiment, options: Options) -> WhyReport:
-    """Finds what caused a case's decision, by drawing on the experiment until the core has enough."""
+    """Finds what caused a case's decision, by drawing on the experiment until the core has enough.
+
+    Only what is paid for counts against the engine's budget, so the core's own cap is lifted: replays known from
+    before are free, which is how a stopped experiment continues.
+    """
     case = experiment.case
     require_replayable(case.api)
     cut = segment(case.request)
-    core = attribute(cut.leaves(), _decision_words(case), options)
+    core = attribute(cut.leaves(), _decision_words(case), replace(options, budget=UNCAPPED))
     result = await _drive(core, experiment, cut)
     claims = tuple(_claim(case, cut, c, result, options) for c in result.claims)
     if not claims and result.stop in {Stop.NO_CAUSE, Stop.RARE}:

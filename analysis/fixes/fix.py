@@ -1,13 +1,16 @@
 """`fix`: which changes stop a decision, measured on the failing case."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ...ingest.calls import Json
 from ..attribution.problem import Options
-from ..attribution.why import WhyReport, explain
+from ..attribution.why import WhyReport, find_cause
 from ..cases import Case
 from ..claims import Claim, Verdict
-from ..desk import Desk
+from ..desk import Desk, open_desk
 from ..interventions import Drop
 from .candidates import classic_candidates
 from .verify import Measured, measure
@@ -64,15 +67,28 @@ class FixReport:
         }
 
 
+def fix(
+    run: str = "last",
+    event: str = "last",
+    *,
+    store: str | None = None,
+    model_fn: str | Callable[[dict[str, Any]], Any] = "",
+    base_url: str = "",
+    budget: int | None = None,
+) -> FixReport:
+    """Measures which changes stop a decision: `whyspan fix`, for Python. The arguments are those of `whyspan.why`."""
+    with open_desk(store=store, model_fn=model_fn, base_url=base_url, budget=budget) as desk:
+        return asyncio.run(find_fixes(desk, desk.case(run, event), Options()))
+
+
 async def find_fixes(desk: Desk, case: Case, options: Options) -> FixReport:
     """Finds the cause (for free when `why` has just found it), then measures candidates against the decision."""
-    async with desk.experiment(case, "why") as search:
-        why = await explain(search, options)
+    why = await find_cause(desk, case, options)
     candidates = classic_candidates(case, _source(why))
     async with desk.experiment(case, "fix") as trial:
         measured = await measure(trial, candidates, alpha=options.alpha)
-    report = FixReport(case=case, why=why, measured=measured, calls=len(trial.trials), paid=search.paid + trial.paid)
-    desk.keep([*why.claims, *report.claims])
+    report = FixReport(case=case, why=why, measured=measured, calls=len(trial.trials), paid=why.paid + trial.paid)
+    desk.keep(report.claims)
     return report
 
 

@@ -1,5 +1,6 @@
 """`whyspan fix`."""
 
+import asyncio
 from pathlib import Path
 
 import click
@@ -9,9 +10,8 @@ from ...analysis.fixes.fix import FixReport, find_fixes
 from ...analysis.regression.writer import write_test
 from ...ingest.errors import ExitCode
 from ..output import Paint, Session, write_json
-from ..replaying import ReplayArguments, open_desk, replay_options, run_async
+from ..replaying import ReplayArguments, desk_of, replay_options
 from ..report.fix_text import render_fix
-from .why import NO_CAP
 
 
 @click.command(epilog="Example: whyspan fix last tool:forward_email --write-test tests/test_inbox.py --base-url URL")
@@ -31,8 +31,8 @@ def command(
     Finds the cause first (free after `why`), then measures the untrusted-content rule, an action guard, both, and the
     source corrected. Exit codes: 0 a change is supported, 1 none is.
     """
-    with open_desk(session, replay) as desk:
-        report = run_async(find_fixes(desk, desk.case(run, event), Options(budget=NO_CAP)))
+    with desk_of(session, replay) as desk:
+        report = asyncio.run(find_fixes(desk, desk.case(run, event), Options()))
     written = write_test(test_path, report.case, claims=report.why.claims, fix=report.best_rule) if test_path else None
     if as_json:
         files = {"test": str(written.test), "case": str(written.case)} if written else None

@@ -23,11 +23,8 @@ def command(session: Session, run: str, event: str, path: Path, as_json: bool) -
     The test fails until the prompt in it stops the decision; `whyspan fix --write-test` writes one with a verified fix.
     The case holds the recorded request: look it over before you commit it.
     """
-    store = session.open_store()
-    try:
+    with session.open_store() as store:
         call, target = select(load_calls(store, store.resolve_run(run)), event)
-    finally:
-        store.close()
     written = write_test(path, freeze(call, target))
     if as_json:
         write_json({"test": str(written.test), "case": str(written.case)})

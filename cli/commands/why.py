@@ -1,14 +1,15 @@
 """`whyspan why`."""
 
+import asyncio
+
 import click
 
 from ...analysis.attribution.problem import Options
 from ...analysis.attribution.result import Stop
-from ...analysis.attribution.why import WhyReport, explain
-from ...analysis.desk import Desk
+from ...analysis.attribution.why import find_cause
 from ...ingest.errors import ExitCode
 from ..output import Paint, Session, write_json
-from ..replaying import ReplayArguments, open_desk, replay_options, run_async
+from ..replaying import ReplayArguments, desk_of, replay_options
 from ..report.why_text import render_why
 
 
@@ -28,8 +29,8 @@ def command(session: Session, run: str, event: str, replay: ReplayArguments, ful
 
     Exit codes: 0 a cause was found, 1 none, 5 the budget ended (repeat with a larger one: it goes on for free).
     """
-    with open_desk(session, replay) as desk:
-        report = run_async(_explain(desk, run, event, full))
+    with desk_of(session, replay) as desk:
+        report = asyncio.run(find_cause(desk, desk.case(run, event), Options(full=full)))
     if as_json:
         write_json(report.to_json())
     else:
@@ -40,14 +41,3 @@ def command(session: Session, run: str, event: str, replay: ReplayArguments, ful
     if report.headline:
         return ExitCode.OK
     return ExitCode.BUDGET if report.attribution.stop is Stop.BUDGET else ExitCode.FINDING
-
-
-async def _explain(desk: Desk, run: str, event: str, full: bool) -> WhyReport:
-    async with desk.experiment(desk.case(run, event), "why") as experiment:
-        report = await explain(experiment, Options(full=full, budget=NO_CAP))
-    desk.keep(report.claims)
-    return report
-
-
-NO_CAP = 1_000_000
-"""The cap is the desk's budget, which counts what is paid for; replays known from before are free."""

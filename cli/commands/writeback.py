@@ -23,11 +23,8 @@ def command(session: Session, run: str, endpoint: str | None, include_content: b
     Headers come from $OTEL_EXPORTER_OTLP_HEADERS. Sending again is harmless: ids are deterministic.
     """
     url = resolve_endpoint(endpoint)
-    store = session.open_store()
-    try:
+    with session.open_store() as store:
         spans = claim_spans(store, run)
-    finally:
-        store.close()
     sent = spans if include_content else [without_content(s) for s in spans]
     send_spans(sent, url, headers_from())
     if as_json:
