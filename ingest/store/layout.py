@@ -1,0 +1,41 @@
+"""Where things lie inside a store folder."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The paths of one store."""
+
+    root: Path
+
+    @property
+    def manifest(self) -> Path:
+        """The SQLite file that says which Parquet files are live; a folder with it is a store."""
+        return self.root / "manifest.sqlite"
+
+    @property
+    def wal(self) -> Path:
+        """Segments that writers append to."""
+        return self.root / "wal"
+
+    @property
+    def data(self) -> Path:
+        """Parquet files, all of them named by the manifest."""
+        return self.root / "data"
+
+    @property
+    def quarantine(self) -> Path:
+        """What could not be decoded."""
+        return self.root / "quarantine"
+
+    @property
+    def roll_lock(self) -> Path:
+        """Held while WAL is turned into Parquet."""
+        return self.root / "roll.lock"
+
+    def make(self) -> None:
+        """Creates the folders."""
+        for folder in (self.root, self.wal, self.data, self.quarantine):
+            folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,45 @@
+"""DuckDB over one snapshot of the manifest."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from .layout import Layout
+from .views import FILE_VIEWS, MACROS, VIEWS
+
+
+def connect(layout: Layout, snapshot: Mapping[str, Sequence[str]], *, sandboxed: bool) -> duckdb.DuckDBPyConnection:
+    """Returns an in-memory DuckDB with the views over the files of a snapshot.
+
+    `sandboxed` is for SQL that comes from outside: such a connection reaches no file but those of the snapshot, and
+    its configuration is locked.
+    """
+    db = duckdb.connect(":memory:")
+    db.execute("SET TimeZone = 'UTC'")
+    paths = {kind: [str(layout.root / path) for path in files] for kind, files in snapshot.items()}
+    for kind, view in FILE_VIEWS.items():
+        db.execute(f"CREATE VIEW {view} AS SELECT * FROM read_parquet({_list(paths[kind])}, union_by_name = true)")
+    for statement in (*MACROS, *(view.sql for view in VIEWS)):
+        db.execute(statement)
+    if sandboxed:
+        db.execute(f"SET allowed_paths = {_list([path for files in paths.values() for path in files])}")
+        db.execute("SET enable_external_access = false")
+        db.execute("SET lock_configuration = true")
+    return db
+
+
+def read_trace(paths: Sequence[str], trace_id: str, order: str) -> list[dict[str, Any]]:
+    """Returns the rows that files hold of one trace."""
+    if not paths:
+        return []
+    with duckdb.connect(":memory:") as db:
+        query = f"SELECT * FROM read_parquet({_list(paths)}, union_by_name = true) WHERE trace_id = ? ORDER BY {order}"
+        table: pa.Table = db.sql(query, params=[trace_id]).to_arrow_table()
+        rows: list[dict[str, Any]] = table.to_pylist()
+        return rows
+
+
+def _list(paths: Sequence[str]) -> str:
+    return "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in paths) + "]"

@@ -1,0 +1,108 @@
+"""The Parquet tables. Columns are only ever added; a reader fills what older files lack with NULL."""
+
+import pyarrow as pa
+
+from .attributes import ATTRIBUTES
+
+SCHEMA_VERSION = 1
+"""Version of folder layout, manifest and tables; recorded in the manifest."""
+
+EVENTS = pa.list_(
+    pa.struct([
+        ("time_ns", pa.uint64()),
+        ("name", pa.string()),
+        ("attributes", ATTRIBUTES),
+        ("dropped_attributes_count", pa.int64()),
+    ])
+)  # fmt: skip
+LINKS = pa.list_(
+    pa.struct([
+        ("trace_id", pa.string()),
+        ("span_id", pa.string()),
+        ("trace_state", pa.string()),
+        ("attributes", ATTRIBUTES),
+        ("dropped_attributes_count", pa.int64()),
+        ("flags", pa.int64()),
+    ])
+)  # fmt: skip
+
+SPANS = pa.schema([
+    # Ids are hex text: DuckDB 1.5 gives wrong answers for equality on BLOB columns of Parquet files.
+    ("trace_id", pa.string()),
+    ("span_id", pa.string()),
+    ("parent_span_id", pa.string()),
+    ("name", pa.string()),
+    ("kind", pa.int32()),
+    ("started", pa.timestamp("us")),
+    ("start_ns", pa.uint64()),
+    ("end_ns", pa.uint64()),
+    ("status_code", pa.int32()),
+    ("status_message", pa.string()),
+    ("service", pa.string()),
+    ("scope_name", pa.string()),
+    ("operation", pa.string()),
+    ("provider", pa.string()),
+    ("request_model", pa.string()),
+    ("response_model", pa.string()),
+    ("input_tokens", pa.int64()),
+    ("output_tokens", pa.int64()),
+    ("cost_usd", pa.float64()),
+    ("finish_reason", pa.string()),
+    ("tool_names", pa.list_(pa.string())),
+    ("tool_name", pa.string()),
+    ("session_id", pa.string()),
+    ("user_id", pa.string()),
+    ("error", pa.string()),
+    ("has_content", pa.bool_()),
+    ("attributes", ATTRIBUTES),
+    ("events", EVENTS),
+    ("links", LINKS),
+    ("trace_state", pa.string()),
+    ("flags", pa.int64()),
+    ("dropped_attributes_count", pa.int64()),
+    ("dropped_events_count", pa.int64()),
+    ("dropped_links_count", pa.int64()),
+    ("resource", pa.string()),
+    ("scope", pa.string()),
+    ("seq", pa.int64()),
+    ("received_ns", pa.uint64()),
+])  # fmt: skip
+
+LOG_RECORDS = pa.schema([
+    ("trace_id", pa.string()),
+    ("span_id", pa.string()),
+    ("record_id", pa.string()),
+    ("time", pa.timestamp("us")),
+    ("time_ns", pa.uint64()),
+    ("observed_time_ns", pa.uint64()),
+    ("event_name", pa.string()),
+    ("severity_number", pa.int32()),
+    ("severity_text", pa.string()),
+    ("body_kind", pa.string()),
+    ("body", pa.string()),
+    ("attributes", ATTRIBUTES),
+    ("service", pa.string()),
+    ("scope_name", pa.string()),
+    ("flags", pa.int64()),
+    ("dropped_attributes_count", pa.int64()),
+    ("resource", pa.string()),
+    ("scope", pa.string()),
+    ("seq", pa.int64()),
+    ("received_ns", pa.uint64()),
+])  # fmt: skip
+
+TABLES = {"spans": SPANS, "log_records": LOG_RECORDS}
+"""Table name → schema."""
+KEYS = {"spans": "span_id", "log_records": "record_id"}
+"""Table name → the column that, within a trace, tells one row from another."""
+SORTING = {"spans": "start_ns", "log_records": "seq"}
+"""Table name → the column that rows of one trace are sorted by."""
+
+LOW_CARDINALITY = (
+    "name", "service", "scope_name", "operation", "provider", "request_model", "response_model", "finish_reason",
+    "tool_name", "session_id", "user_id", "error", "status_message", "resource", "scope", "trace_state", "trace_id",
+    "event_name", "severity_text", "body_kind", "attributes.list.element.key", "attributes.list.element.kind",
+    "events.list.element.name", "events.list.element.attributes.list.element.key",
+    "events.list.element.attributes.list.element.kind",
+)  # fmt: skip
+"""Columns worth a dictionary; the others, large text above all, are better left to zstd alone."""

@@ -1,0 +1,175 @@
+"""The store as the rest of whyspan sees it: write spans, read them back, query them."""
+
+import itertools
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from ..errors import StoreError
+from ..otlp import encode_logs, encode_traces
+from ..spans import LogRecord, Span, TraceId
+from .layout import Layout
+from .manifest import Commit, Manifest
+from .parquet import write_file
+from .reader import connect, read_trace
+from .roller import roll, roll_everything
+from .rows import Senders, read_log_record, read_span
+from .runs import resolve_run
+from .schema import SORTING, TABLES
+from .wal import Frame, FrameKind, Position, WalWriter
+
+if TYPE_CHECKING:
+    import duckdb
+
+T = TypeVar("T")
+_FRAME_ITEMS = 500
+"""Items per frame: some megabytes of GenAI spans."""
+_REFRESH_S = 2.0
+"""How long a reader may be busy with what writers have left in the WAL."""
+_VISIBLE_S = 30.0
+"""How long `write` waits for another process's roll before it gives up."""
+
+
+class Store:
+    """A store folder. Several processes may have it open at once, each for reading and writing."""
+
+    def __init__(self, layout: Layout, manifest: Manifest) -> None:
+        self._layout = layout
+        self._manifest = manifest
+        self._wal = WalWriter(layout.wal)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Opens a store and makes everything that was acknowledged visible.
+
+        Raises StoreError when there is none.
+        """
+        layout = Layout(Path(path))
+        if not layout.manifest.is_file():
+            raise StoreError(
+                f"no store at {path}",
+                hint="make one with `whyspan demo`, `whyspan serve` or `whyspan import otlp FILE`",
+            )
+        store = cls(layout, Manifest.open(layout.manifest))
+        store.refresh()
+        return store
+
+    @classmethod
+    def create(cls, path: str | Path) -> Self:
+        """Opens a store, making it when there is none."""
+        layout = Layout(Path(path))
+        try:
+            layout.make()
+        except OSError as error:
+            raise StoreError(f"cannot make a store at {path}: {error.strerror}") from error
+        manifest = Manifest.create(layout.manifest)
+        _add_schema_files(layout, manifest)
+        store = cls(layout, manifest)
+        store.refresh()
+        return store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the files; what was written stays."""
+        self._wal.close()
+        self._manifest.close()
+
+    @property
+    def path(self) -> Path:
+        """The store folder."""
+        return self._layout.root
+
+    def write(self, spans: Iterable[Span], logs: Iterable[LogRecord] = ()) -> None:
+        """Stores spans and log records; they are durable and queryable when it returns.
+
+        A span that the store has already, by trace and span id, is not stored again.
+        """
+        now = time.time_ns()
+        frames = [
+            *(Frame(kind=FrameKind.TRACES, payload=encode_traces(c), received_ns=now) for c in _chunks(spans)),
+            *(Frame(kind=FrameKind.LOGS, payload=encode_logs(c), received_ns=now) for c in _chunks(logs)),
+        ]
+        if frames:
+            self._make_visible(self._wal.append(frames))
+
+    def refresh(self) -> None:
+        """Makes what other writers have acknowledged visible, as far as that is possible in two seconds."""
+        roll_everything(self._layout, self._manifest, deadline_s=_REFRESH_S)
+
+    def connect(self, *, sandboxed: bool = False) -> "duckdb.DuckDBPyConnection":
+        """Returns an in-memory DuckDB with the views of `views.py` over what is stored now.
+
+        The connection cannot change the store. It stays valid for ten minutes of compaction; take a new one to see
+        new data. `sandboxed`: it can reach no other file either.
+        """
+        return connect(self._layout, self._manifest.snapshot(), sandboxed=sandboxed)
+
+    def spans(self, trace_id: TraceId) -> list[Span]:
+        """Returns the spans of a trace in start order; empty when the trace is unknown."""
+        senders = Senders()
+        return [read_span(row, senders) for row in self._rows("spans", trace_id)]
+
+    def logs(self, trace_id: TraceId) -> list[LogRecord]:
+        """Returns the log records of a trace in the order of arrival."""
+        senders = Senders()
+        return [read_log_record(row, senders) for row in self._rows("log_records", trace_id)]
+
+    def all_trace_ids(self) -> list[TraceId]:
+        """Returns every trace that has spans, whyspan's own included, sorted."""
+        return [TraceId(id) for id in self._manifest.trace_ids("spans")]
+
+    def resolve_run(self, reference: str) -> TraceId:
+        """Returns the run that `last`, a trace id or its beginning, or a session id stands for.
+
+        Of a session with several runs it is the latest. Raises NotFoundError, naming the latest runs, and
+        UsageError for a beginning that several runs share.
+        """
+        with self.connect() as db:
+            return resolve_run(db, reference)
+
+    def _rows(self, kind: str, trace_id: TraceId) -> list[dict[str, object]]:
+        files = self._manifest.files_of(kind, [trace_id])
+        return read_trace([str(self.path / file) for file in files], trace_id, SORTING[kind])
+
+    def _make_visible(self, position: Position) -> None:
+        """Rolls up to the position, unless another process does."""
+        deadline = time.monotonic() + _VISIBLE_S
+        while not self._is_rolled(position):
+            if time.monotonic() > deadline:
+                raise StoreError(
+                    f"{self.path} is locked by a process that does not finish",
+                    hint="what was written is safe and becomes visible once that process ends",
+                )
+            roll(self._layout, self._manifest, wait_s=0.05)
+
+    def _is_rolled(self, position: Position) -> bool:
+        return self._manifest.rolled().get(position.segment, 0) >= position.offset
+
+
+def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while chunk := list(itertools.islice(iterator, _FRAME_ITEMS)):
+        yield chunk
+
+
+def _add_schema_files(layout: Layout, manifest: Manifest) -> None:
+    """Gives each table a file without rows, so that a view over a new store has all its columns."""
+    missing = [kind for kind in TABLES if not manifest.files(kind)]
+    files = [write_file(layout, kind, TABLES[kind].empty_table(), tier="schema") for kind in missing]
+    if files:
+        manifest.commit(Commit(files=files, rolled={}, next_seq=manifest.next_seq()))
+
+
+def open_store(uri: str | Path) -> "duckdb.DuckDBPyConnection":
+    """Returns a DuckDB connection with whyspan's views over a store; see `Store.connect`."""
+    with Store.open(uri) as store:
+        return store.connect()

@@ -1,0 +1,308 @@
+"""The views that users query. Their columns are a public contract: they are defined and documented here, nowhere else.
+
+Times are TIMESTAMP in UTC, ids lowercase hex, money US dollars; NULL means that the span did not say.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .. import conventions as c
+from .promotion import MODEL_OPERATIONS
+
+ATTR = "list_filter(attributes, lambda pair: pair.key = name)[1].value"
+MACROS = (f"CREATE MACRO attr(attributes, name) AS ({ATTR})",)
+"""`attr(attributes, 'key')`: the value of an attribute as text, NULL when there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a view."""
+
+    name: str
+    type: str
+    """DuckDB type."""
+    sql: str
+    """How it is computed from the view's source."""
+    help: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """A view: `SELECT columns FROM source`."""
+
+    name: str
+    help: str
+    columns: tuple[Column, ...]
+    source: str
+
+    @property
+    def sql(self) -> str:
+        """The statement that creates the view."""
+        columns = ",\n  ".join(f'({column.sql})::{column.type} AS "{column.name}"' for column in self.columns)
+        return f"CREATE VIEW {self.name} AS SELECT\n  {columns}\n{self.source}"
+
+
+_ATTRIBUTES = 'STRUCT("key" VARCHAR, kind VARCHAR, "value" VARCHAR)[]'
+_EVENTS = f'STRUCT(time_ns UBIGINT, "name" VARCHAR, attributes {_ATTRIBUTES}, dropped_attributes_count BIGINT)[]'
+_LINKS = (
+    f"STRUCT(trace_id VARCHAR, span_id VARCHAR, trace_state VARCHAR, attributes {_ATTRIBUTES}, "
+    "dropped_attributes_count BIGINT, flags BIGINT)[]"
+)
+_KIND = (
+    "CASE kind WHEN 0 THEN 'unspecified' WHEN 1 THEN 'internal' WHEN 2 THEN 'server' WHEN 3 THEN 'client' "
+    "WHEN 4 THEN 'producer' WHEN 5 THEN 'consumer' ELSE kind::VARCHAR END"
+)
+_STATUS = "CASE status_code WHEN 0 THEN 'unset' WHEN 1 THEN 'ok' WHEN 2 THEN 'error' ELSE status_code::VARCHAR END"
+# Unsigned nanoseconds: the subtraction must not happen when clocks disagree.
+_DURATION = "CASE WHEN end_ns > start_ns THEN (end_ns - start_ns) / 1e6 ELSE 0 END"
+_OWN = f"scope_name = '{c.SCOPE_NAME}'"
+_FOREIGN = f"scope_name IS DISTINCT FROM '{c.SCOPE_NAME}'"
+_MODEL = "operation IN ({})".format(", ".join(f"'{name}'" for name in MODEL_OPERATIONS))
+
+
+def _same(type: str, *columns: tuple[str, str]) -> Iterator[Column]:
+    return (Column(name, type, name, help) for name, help in columns)
+
+
+_IDS = tuple(_same("VARCHAR", ("trace_id", "Trace, 32 hex digits."), ("span_id", "Span, 16 hex digits.")))
+_SENDER = tuple(_same("VARCHAR", ("service", "`service.name` of the sender."), ("session_id", "Conversation.")))
+_STARTED = Column("started", "TIMESTAMP", "started", "Start, UTC.")
+_USAGE = (
+    Column("input_tokens", "BIGINT", "input_tokens", "Tokens of the request."),
+    Column("output_tokens", "BIGINT", "output_tokens", "Tokens of the reply."),
+    Column("cost_usd", "DOUBLE", "cost_usd", "Cost as recorded; never computed here."),
+)
+_ERROR = Column("error", "VARCHAR", "error", "Error type or message; NULL when nothing failed.")
+_LATENCY = Column("latency_ms", "DOUBLE", "duration_ms", "Duration in milliseconds.")
+
+SPANS = View(
+    name="spans",
+    help="Every span once, whoever sent it.",
+    columns=(
+        *_IDS,
+        Column("parent_span_id", "VARCHAR", "parent_span_id", "NULL for a root."),
+        Column("name", "VARCHAR", "name", "Name of the span."),
+        Column("kind", "VARCHAR", _KIND, "unspecified, internal, server, client, producer or consumer."),
+        *_SENDER,
+        Column("user_id", "VARCHAR", "user_id", "User, when recorded."),
+        _STARTED,
+        Column("ended", "TIMESTAMP", "make_timestamp((end_ns // 1000)::BIGINT)", "End, UTC."),
+        Column("duration_ms", "DOUBLE", _DURATION, "0 when the clocks say that it ended before it began."),
+        Column("status", "VARCHAR", _STATUS, "unset, ok or error."),
+        Column("status_message", "VARCHAR", "status_message", "Text of the status."),
+        _ERROR,
+        Column("operation", "VARCHAR", "operation", "chat, execute_tool, invoke_agent, embeddings, …"),
+        Column("provider", "VARCHAR", "provider", "Provider, as recorded."),
+        Column("request_model", "VARCHAR", "request_model", "Model asked for."),
+        Column("response_model", "VARCHAR", "response_model", "Model that answered."),
+        *_USAGE,
+        Column("finish_reason", "VARCHAR", "finish_reason", "As recorded: conventions spell it differently."),
+        Column("tool_names", "VARCHAR[]", "tool_names", "Tools that the reply calls."),
+        Column("tool_name", "VARCHAR", "tool_name", "Tool that this span executes."),
+        Column("attributes", _ATTRIBUTES, "attributes", "All attributes; `attr(attributes, 'key')` gives one as text."),
+        Column("events", _EVENTS, "events", "Span events."),
+        Column("links", _LINKS, "links", "Links to other spans."),
+        Column("resource", "VARCHAR", "resource", "Sender as JSON: `resource->>'$.attributes.\"host.name\"'`."),
+        Column("scope", "VARCHAR", "scope", "Instrumentation scope as JSON."),
+        Column("scope_name", "VARCHAR", "scope_name", "Name of the instrumentation scope."),
+        Column("has_content", "BOOLEAN", "has_content", "The span itself carries message content."),
+        Column("start_ns", "UBIGINT", "start_ns", "Start as sent, Unix ns."),
+        Column("end_ns", "UBIGINT", "end_ns", "End as sent, Unix ns."),
+        Column("trace_state", "VARCHAR", "trace_state", "W3C trace state."),
+        Column("flags", "BIGINT", "flags", "W3C trace flags."),
+        Column("dropped_attributes_count", "BIGINT", "dropped_attributes_count", "Attributes the SDK left out."),
+        Column("dropped_events_count", "BIGINT", "dropped_events_count", "Events the SDK left out."),
+        Column("dropped_links_count", "BIGINT", "dropped_links_count", "Links the SDK left out."),
+        Column("seq", "BIGINT", "seq", "Order of arrival."),
+        Column("received", "TIMESTAMP", "make_timestamp((received_ns // 1000)::BIGINT)", "Arrival, UTC."),
+    ),
+    source="FROM span_files",
+)
+
+LOG_RECORDS = View(
+    name="log_records",
+    help="Every log record; GenAI instrumentations put message content into records of a span.",
+    columns=(
+        Column("trace_id", "VARCHAR", "trace_id", "NULL when the record belongs to no trace."),
+        Column("span_id", "VARCHAR", "span_id", "NULL when the record belongs to no span."),
+        Column("time", "TIMESTAMP", "time", "When it happened (or was observed), UTC."),
+        Column("event_name", "VARCHAR", "event_name", "Name of the event."),
+        Column("severity_number", "INTEGER", "severity_number", "OTLP severity, 1 to 24."),
+        Column("severity_text", "VARCHAR", "severity_text", "Severity as the sender calls it."),
+        Column("body", "VARCHAR", "body", "Body as text; JSON for structured ones."),
+        Column("body_kind", "VARCHAR", "body_kind", "string, int, double, bool, bytes, array, kvlist or none."),
+        Column("attributes", _ATTRIBUTES, "attributes", "All attributes; `attr(attributes, 'key')` gives one as text."),
+        Column("service", "VARCHAR", "service", "`service.name` of the sender."),
+        Column("scope_name", "VARCHAR", "scope_name", "Name of the instrumentation scope."),
+        Column("resource", "VARCHAR", "resource", "Sender as JSON."),
+        Column("scope", "VARCHAR", "scope", "Instrumentation scope as JSON."),
+        Column("seq", "BIGINT", "seq", "Order of arrival."),
+        Column("received", "TIMESTAMP", "make_timestamp((received_ns // 1000)::BIGINT)", "Arrival, UTC."),
+    ),
+    source="FROM log_record_files",
+)
+
+LLM_CALLS = View(
+    name="llm_calls",
+    help="One row a model call. Where instrumentations nest, the inner call with the content counts, agents never do.",
+    columns=(
+        *_IDS,
+        Column("parent_span_id", "VARCHAR", "parent_span_id", "NULL for a root."),
+        _STARTED,
+        *_SENDER,
+        Column("provider", "VARCHAR", "provider", "Provider, as recorded."),
+        Column("model", "VARCHAR", "coalesce(request_model, response_model)", "Model asked for, else that answered."),
+        Column("response_model", "VARCHAR", "response_model", "Model that answered."),
+        Column("operation", "VARCHAR", "operation", ", ".join(MODEL_OPERATIONS)),
+        Column("tool_names", "VARCHAR[]", "tool_names", "Tools that the reply calls."),
+        Column("finish_reason", "VARCHAR", "finish_reason", "As recorded."),
+        _ERROR,
+        *_USAGE,
+        _LATENCY,
+        Column("name", "VARCHAR", "name", "Name of the span."),
+    ),
+    source=f"""FROM (SELECT * FROM spans WHERE {_MODEL} AND {_FOREIGN}) AS call
+WHERE NOT EXISTS (
+    SELECT 1 FROM spans AS inner_call
+    WHERE inner_call.trace_id = call.trace_id AND inner_call.parent_span_id = call.span_id
+      AND inner_call.{_MODEL} AND inner_call.has_content AND inner_call.{_FOREIGN})
+  AND (call.has_content OR NOT EXISTS (
+    SELECT 1 FROM spans AS outer_call
+    WHERE outer_call.trace_id = call.trace_id AND outer_call.span_id = call.parent_span_id
+      AND outer_call.{_MODEL} AND outer_call.{_FOREIGN}))""",
+)
+
+TOOL_CALLS = View(
+    name="tool_calls",
+    help="One row a tool execution.",
+    columns=(
+        *_IDS,
+        Column("parent_span_id", "VARCHAR", "parent_span_id", "NULL for a root."),
+        _STARTED,
+        *_SENDER,
+        Column("tool_name", "VARCHAR", "coalesce(tool_name, name)", "Tool; the span's name where it is not recorded."),
+        _ERROR,
+        _LATENCY,
+    ),
+    source=f"FROM spans WHERE operation = 'execute_tool' AND {_FOREIGN}",
+)
+
+RUNS = View(
+    name="runs",
+    help="One row a trace of an agent. Traces of whyspan's own spans only are not runs.",
+    columns=(
+        Column("run_id", "VARCHAR", "run.trace_id", "The trace id."),
+        Column("started", "TIMESTAMP", "run.started", "Start of the first span, UTC."),
+        Column("duration_ms", "DOUBLE", "run.duration_ms", "From the first start to the last end."),
+        Column("service", "VARCHAR", "run.service", "`service.name` of the first span."),
+        Column("session_id", "VARCHAR", "run.session_id", "Conversation, when recorded."),
+        Column("name", "VARCHAR", "run.name", "Name of the root span; of the first one when the root is missing."),
+        Column("spans", "BIGINT", "run.spans", "Spans."),
+        Column("llm_calls", "BIGINT", "coalesce(calls.llm_calls, 0)", "Rows in `llm_calls`."),
+        Column("tool_calls", "BIGINT", "run.tool_calls", "Rows in `tool_calls`."),
+        Column("errors", "BIGINT", "run.errors", "Spans with an error."),
+        Column("input_tokens", "BIGINT", "calls.input_tokens", "Over the model calls."),
+        Column("output_tokens", "BIGINT", "calls.output_tokens", "Over the model calls."),
+        Column("cost_usd", "DOUBLE", "calls.cost_usd", "Over the model calls."),
+    ),
+    source=f"""FROM (
+    SELECT trace_id, min(started) AS started,
+      greatest(0, date_diff('microsecond', min(started), max(ended))) / 1e3 AS duration_ms,
+      arg_min(service, start_ns) AS service, arg_min(session_id, start_ns) AS session_id,
+      coalesce(arg_min(name, start_ns) FILTER (parent_span_id IS NULL), arg_min(name, start_ns)) AS name,
+      count(*) AS spans, count(*) FILTER (operation = 'execute_tool') AS tool_calls, count(error) AS errors
+    FROM spans WHERE {_FOREIGN} GROUP BY trace_id) AS run
+LEFT JOIN (
+    SELECT trace_id, count(*) AS llm_calls, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
+      sum(cost_usd) AS cost_usd
+    FROM llm_calls GROUP BY trace_id) AS calls ON calls.trace_id = run.trace_id""",
+)
+
+
+def _attribute(name: str, type: str, key: str, help: str) -> Column:
+    return Column(name, type, f"try_cast(attr(attributes, '{key}') AS {type})", help)
+
+
+_DECISION = (
+    _attribute("decision_trace_id", "VARCHAR", c.DECISION_TRACE_ID, "Trace of the decision."),
+    _attribute("decision_span_id", "VARCHAR", c.DECISION_SPAN_ID, "Span of the decision."),
+    _attribute("case_id", "VARCHAR", c.CASE_ID, "Digest of the frozen request and target."),
+    _attribute("target", "VARCHAR", c.TARGET, "The outcome asked about."),
+)
+
+TRIALS = View(
+    name="trials",
+    help="One row a replay.",
+    columns=(
+        *_IDS,
+        _STARTED,
+        *_DECISION,
+        _attribute("intervention_id", "VARCHAR", c.INTERVENTION_ID, "Digest of the edit."),
+        _attribute("intervention_kind", "VARCHAR", c.INTERVENTION_KIND, "noop, drop, replace or insert."),
+        _attribute("intervention", "VARCHAR", c.INTERVENTION_SUMMARY, "The edit in words."),
+        _attribute("sample", "INTEGER", c.TRIAL_SAMPLE, "Sample index, from 0."),
+        _attribute("outcome", "VARCHAR", c.TRIAL_OUTCOME, "target, other or asks."),
+        Column("model", "VARCHAR", "coalesce(request_model, response_model)", "Model replayed on."),
+        _ERROR,
+        *_USAGE,
+        _LATENCY,
+    ),
+    source=f"FROM spans WHERE {_OWN} AND attr(attributes, '{c.KIND}') = '{c.KIND_TRIAL}'",
+)
+
+CLAIMS = View(
+    name="claims",
+    help="One row a verdict of an experiment.",
+    columns=(
+        *_IDS,
+        _STARTED,
+        _attribute("claim_id", "VARCHAR", c.CLAIM_ID, "Digest of the claim."),
+        *_DECISION,
+        _attribute("kind", "VARCHAR", c.CLAIM_KIND, "cause, fix or none."),
+        _attribute("verdict", "VARCHAR", c.CLAIM_VERDICT, "supported, refuted, inconclusive or harmful."),
+        _attribute("scope", "VARCHAR", c.CLAIM_SCOPE, "case or population."),
+        _attribute("detail", "VARCHAR", c.CLAIM_DETAIL, "More about the kind, as `conventions.py` says."),
+        _attribute("subject", "VARCHAR", c.CLAIM_SUBJECT, "What was removed or inserted."),
+        _attribute("intervention_id", "VARCHAR", c.INTERVENTION_ID, "Digest of the edit."),
+        _attribute("intervention_kind", "VARCHAR", c.INTERVENTION_KIND, "drop, replace or insert."),
+        _attribute("effect", "DOUBLE", c.CLAIM_EFFECT, "Rate with the edit minus the base rate."),
+        _attribute("base_rate", "DOUBLE", c.CLAIM_BASE_RATE, "Rate of the outcome without an edit."),
+        _attribute("base_n", "INTEGER", c.CLAIM_BASE_N, "Replays without an edit."),
+        _attribute("rate", "DOUBLE", c.CLAIM_RATE, "Rate of the outcome with the edit."),
+        _attribute("n", "INTEGER", c.CLAIM_N, "Replays with the edit."),
+        _attribute("interval_low", "DOUBLE", c.CLAIM_INTERVAL_LOW, "95 % interval of the effect."),
+        _attribute("interval_high", "DOUBLE", c.CLAIM_INTERVAL_HIGH, "95 % interval of the effect."),
+        _attribute("e_value", "DOUBLE", c.CLAIM_E_VALUE, "Evidence; supported needs at least 1 / alpha."),
+        _attribute("alpha", "DOUBLE", c.CLAIM_ALPHA, "Level the e-value was compared with."),
+        _attribute("calls", "INTEGER", c.CLAIM_CALLS, "Replays used up to the claim."),
+    ),
+    source=f"FROM spans WHERE {_OWN} AND attr(attributes, '{c.KIND}') = '{c.KIND_CLAIM}'",
+)
+
+DECISIONS = View(
+    name="decisions",
+    help="Model calls as things to ask `why` about, with the claims made so far.",
+    columns=(
+        Column("trace_id", "VARCHAR", "call.trace_id", "Trace, 32 hex digits."),
+        Column("span_id", "VARCHAR", "call.span_id", "Span, 16 hex digits."),
+        Column("started", "TIMESTAMP", "call.started", "Start, UTC."),
+        *_SENDER,
+        Column("provider", "VARCHAR", "provider", "Provider, as recorded."),
+        Column("model", "VARCHAR", "model", "Model asked for, else that answered."),
+        Column("tool_names", "VARCHAR[]", "tool_names", "Tools that the reply calls."),
+        Column("finish_reason", "VARCHAR", "finish_reason", "As recorded."),
+        _ERROR,
+        *_USAGE,
+        Column("latency_ms", "DOUBLE", "latency_ms", "Duration in milliseconds."),
+        Column("claims", "BIGINT", "coalesce(made.claims, 0)", "Claims about this decision in the store."),
+    ),
+    source="""FROM llm_calls AS call
+LEFT JOIN (
+    SELECT decision_trace_id, decision_span_id, count(*) AS claims FROM claims GROUP BY ALL) AS made
+  ON made.decision_trace_id = call.trace_id AND made.decision_span_id = call.span_id""",
+)
+
+VIEWS = (SPANS, LOG_RECORDS, LLM_CALLS, TOOL_CALLS, RUNS, TRIALS, CLAIMS, DECISIONS)
+"""In the order of creation: later ones use earlier ones."""
+FILE_VIEWS = {"spans": "span_files", "log_records": "log_record_files"}
+"""Table → the inner view over its Parquet files."""

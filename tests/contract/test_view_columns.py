@@ -1,0 +1,42 @@
+"""The columns of the views are a public contract: a change here is a change for every user's SQL."""
+
+from pathlib import Path
+
+import pytest
+
+from whyspan.ingest.store import Store
+from whyspan.ingest.store.views import VIEWS, View
+
+CONTRACT = {
+    "spans": "trace_id span_id parent_span_id name kind service session_id user_id started ended duration_ms status "
+    "status_message error operation provider request_model response_model input_tokens output_tokens cost_usd "
+    "finish_reason tool_names tool_name attributes events links resource scope scope_name has_content start_ns end_ns "
+    "trace_state flags dropped_attributes_count dropped_events_count dropped_links_count seq received",
+    "log_records": "trace_id span_id time event_name severity_number severity_text body body_kind attributes service "
+    "scope_name resource scope seq received",
+    "runs": "run_id started duration_ms service session_id name spans llm_calls tool_calls errors input_tokens "
+    "output_tokens cost_usd",
+    "llm_calls": "trace_id span_id parent_span_id started service session_id provider model response_model operation "
+    "tool_names finish_reason error input_tokens output_tokens cost_usd latency_ms name",
+    "tool_calls": "trace_id span_id parent_span_id started service session_id tool_name error latency_ms",
+    "decisions": "trace_id span_id started service session_id provider model tool_names finish_reason error "
+    "input_tokens output_tokens cost_usd latency_ms claims",
+    "trials": "trace_id span_id started decision_trace_id decision_span_id case_id target intervention_id "
+    "intervention_kind intervention sample outcome model error input_tokens output_tokens cost_usd latency_ms",
+    "claims": "trace_id span_id started claim_id decision_trace_id decision_span_id case_id target kind verdict scope "
+    "detail subject intervention_id intervention_kind effect base_rate base_n rate n interval_low interval_high "
+    "e_value alpha calls",
+}
+
+
+def test_all_views_are_under_contract() -> None:
+    assert {view.name for view in VIEWS} == set(CONTRACT)
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
+def test_a_view_has_the_columns_it_promises(view: View, tmp_path: Path) -> None:
+    with Store.create(tmp_path) as store, store.connect() as db:
+        described = [(name, type) for name, type, *_ in db.execute(f"DESCRIBE {view.name}").fetchall()]
+    assert [name for name, _ in described] == CONTRACT[view.name].split()
+    assert [type.replace('"', "") for _, type in described] == [c.type.replace('"', "") for c in view.columns]
+    assert all(column.help for column in view.columns)
