@@ -1,10 +1,11 @@
 """Whether a rate is low enough, decided with stated error rates, at any time, and with few draws.
 
-Two e-values are watched (likelihood ratios, so non-negative martingales under their null, which are bounded at all times
-by Ville's inequality; cf. Ramdas, Grünwald, Vovk and Shafer 2023). One is evidence against "the rate is `max_rate` or
-less": the test fails when it reaches 1/alpha. The other is evidence against "the rate is `bad` or more": the test passes
-when it reaches 1/beta. So *every* allowed rate fails at random at most as often as `alpha` says, which Wald's test between
-two points would not give for rates between them. Rates between `max_rate` and `bad` may end either way, or stay open.
+Two e-values are watched (likelihood ratios, so non-negative martingales under their null, which Ville's inequality
+bounds at all times; cf. Ramdas, Grünwald, Vovk and Shafer 2023). One is evidence against "the rate is `max_rate` or
+less": the test fails when it reaches 1/alpha. The other is evidence against "the rate is `bad` or more": the test
+passes when it reaches 1/beta. So *every* allowed rate fails at random at most as often as `alpha` says, which Wald's
+test between two points does not give for rates between them. Rates between `max_rate` and `bad` may end either way, or
+stay open.
 """
 
 import math
