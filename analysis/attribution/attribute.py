@@ -3,19 +3,32 @@
 from collections.abc import Generator, Sequence
 from typing import Final
 
+from .confirm import confirm
+from .dose import confirm_diffuse
+from .kinds import with_joint
 from .ledger import NOTHING, BudgetEnded, Steps
 from .problem import Leaf, Options, Replies, Round
-from .result import Attribution, Claim, Stop, Tested
-from .search import search
+from .redundancy import find_redundant
+from .result import Attribution, Claim, Kind, Stop, Tested
+from .search import Goal, search
+from .structures import Shape
 from .study import Study
 
 _RARE: Final = 0.12
 _RARE_LOOKS: Final = (12, 24)
 """Baseline draws after which a decision may be called too rare."""
+_STABLE: Final = 0.6
 _LIMIT: Final = 60
-_LIMIT_UNSTABLE: Final = 110
-_SECOND_LIMIT: Final = 15
-"""A second needed piece is named unasked when it costs no more draws than this."""
+_LIMIT_UNSTABLE: Final = 100
+"""Most draws of one search, for a stable decision and for another."""
+_FURTHER_LIMIT: Final = 15
+"""A further needed piece is named unasked when it costs no more draws than this."""
+_REDUNDANT_LIMIT: Final = 45
+_READ_PRIOR: Final = 0.7
+_GIVEN_PRIOR: Final = 0.5
+_FURTHER_PRIOR: Final = 0.25
+"""Chance of a cause in what was read, in what was given, and of a further one beside a cause."""
+_MOST_CLAIMS: Final = 8
 
 
 def attribute(leaves: Sequence[Leaf], decision: str, options: Options) -> Generator[Round, Replies, Attribution]:
@@ -41,18 +54,93 @@ def attribute(leaves: Sequence[Leaf], decision: str, options: Options) -> Genera
 
 def _course(study: Study) -> Steps[Stop]:
     if (yield from _is_rare(study)):
-        study.notes.append(
-            f"the decision happened in {study.ledger.baseline.target} of {study.ledger.baseline.draws} samples"
-        )
         return Stop.RARE
     for given in (False, True):
         pool = study.pool(given=given)
-        limit = _LIMIT if study.ledger.base_rate > 0.6 else _LIMIT_UNSTABLE
-        claim = yield from search(study, pool, any_cause=0.7 if not given else 0.5, limit=limit, probe_rest=True)
-        if claim is not None:
-            yield from search(study, pool - claim.removal, any_cause=0.25, limit=_SECOND_LIMIT)
+        if not pool:
+            continue
+        yield from _explain(study, pool, _GIVEN_PRIOR if given else _READ_PRIOR)
+        if _is_explained(study) and not study.options.full:
             return Stop.FOUND
-    return Stop.NO_CAUSE
+    if study.options.thorough and not _is_explained(study):
+        yield from _explain(study, study.pool(given=False) | study.pool(given=True), _GIVEN_PRIOR)
+    yield from _claim_required(study)
+    if study.claims:
+        return Stop.FOUND
+    return Stop.UNRESOLVED if study.open else Stop.NO_CAUSE
+
+
+def _is_explained(study: Study) -> bool:
+    return any(claim.kind is not Kind.REQUIRED for claim in study.claims)
+
+
+def _explain(study: Study, pool: frozenset[int], any_cause: float) -> Steps[None]:
+    """Finds the causes in a pool: single ones first, then what only the removal of many shows."""
+    limit = _LIMIT if study.ledger.base_rate > _STABLE else _LIMIT_UNSTABLE
+    goal = Goal(pool=pool, any_cause=any_cause, limit=limit, probe_rest=True)
+    claim = yield from search(study, goal)
+    while claim is not None and len(study.claims) < _MOST_CLAIMS:
+        pool -= claim.removal
+        cheap = _is_explained(study) and not study.options.full
+        further = Goal(
+            pool=pool,
+            any_cause=_FURTHER_PRIOR if _is_explained(study) else any_cause,
+            limit=_FURTHER_LIMIT if cheap else limit,
+            confirm_limit=_FURTHER_LIMIT if cheap else limit + _LIMIT,
+        )
+        claim = yield from search(study, further)
+    if not _is_explained(study):
+        yield from _explain_together(study, pool, any_cause)
+
+
+def _explain_together(study: Study, pool: frozenset[int], any_cause: float) -> Steps[None]:
+    """Finds redundant and diffuse causes in a pool where no single leaf or pair explains the decision."""
+    if not pool:
+        return
+    belief = study.believe(pool, any_cause)
+    whole = pool - {leaf for leaf, chance in zip(belief.pool, belief.required, strict=True) if chance >= 0.5}
+    if not whole or not (yield from _ends(study, whole)):
+        return
+    claim = None
+    if belief.shapes[Shape.DIFFUSE] < belief.shapes[Shape.MANY] + belief.shapes[Shape.EITHER]:
+        claim = yield from find_redundant(study, whole, limit=_REDUNDANT_LIMIT)
+    if claim is None:
+        claim = yield from confirm_diffuse(study, whole)
+    if claim is None:
+        study.open.append(f"removing {len(whole)} pieces together lowers the rate, but no cause was confirmed")
+
+
+def _ends(study: Study, removal: frozenset[int]) -> Steps[bool]:
+    """Draws until it is clear enough, for the search, whether a removal ends the decision."""
+    while True:
+        belief = study.believe(removal, 0.5)
+        tally = study.ledger.tally(removal)
+        if belief.shapes[Shape.NONE] > 0.85 or (tally.draws >= 12 and tally.rate > 0.5 * study.ledger.base_rate):
+            return False
+        if tally.draws >= 3 and tally.rate < 0.35 * study.ledger.base_rate:
+            return True
+        yield from study.ledger.draw({removal: 2})
+
+
+def _claim_required(study: Study) -> Steps[None]:
+    """Puts suspected required inputs to the test: all in full mode, else the likeliest when nothing else was found."""
+    if study.claims and not study.options.full:
+        return
+    for given in (False, True):
+        pool = study.pool(given=given)
+        belief = study.believe(pool, _GIVEN_PRIOR) if pool else None
+        ranked = sorted(zip(belief.required, belief.pool, strict=True), reverse=True) if belief else []
+        for chance, leaf in ranked:
+            removal = frozenset([leaf])
+            if chance < 0.8 or any(removal <= claim.removal for claim in study.claims):
+                continue
+            claim = yield from confirm(
+                study.docket, study.ledger, removal, kind=Kind.REQUIRED, aside={}, doubt=lambda: False
+            )
+            if claim is not None:
+                study.add(claim)
+                if not study.options.full:
+                    return
 
 
 def _is_rare(study: Study) -> Steps[bool]:
@@ -70,15 +158,15 @@ def _is_rare(study: Study) -> Steps[bool]:
 
 def _result(study: Study, stop: Stop) -> Attribution:
     pool = frozenset(range(len(study.leaves)))
-    suspicion = tuple(float(x) for x in study.believe(pool, 0.7).necessary) if pool else ()
+    claims = with_joint(study.claims)
     return Attribution(
         stop=stop,
         baseline=study.ledger.baseline,
-        claims=tuple(study.claims),
-        headline=_headline(study),
+        claims=claims,
+        headline=_headline(study, claims),
         tested=tuple(Tested(removal=r, tally=t) for r, t in study.ledger.tests().items()),
-        suspicion=suspicion,
-        dose=(),
+        suspicion=tuple(float(x) for x in study.believe(pool, _READ_PRIOR).necessary) if pool else (),
+        dose=study.dose,
         notes=tuple(study.notes),
         open=tuple(study.open),
         rounds=study.ledger.rounds,
@@ -86,6 +174,11 @@ def _result(study: Study, stop: Stop) -> Attribution:
     )
 
 
-def _headline(study: Study) -> Claim | None:
-    large = [claim for claim in study.claims if claim.has_large_effect]
-    return max(large, key=lambda claim: claim.effect, default=None)
+def _headline(study: Study, claims: tuple[Claim, ...]) -> Claim | None:
+    """Returns the claim to show first: pushes before required inputs, what was read before what was given."""
+
+    def rank(claim: Claim) -> tuple[bool, bool, float]:
+        given = all(study.leaves[leaf].role.is_given for leaf in claim.removal)
+        return claim.kind is Kind.REQUIRED, given, -claim.effect
+
+    return min((claim for claim in claims if claim.has_large_effect), key=rank, default=None)

@@ -19,8 +19,13 @@ from .result import Claim, Kind
 _PATIENCE: Final = 24
 _PATIENCE_UNSTABLE: Final = 45
 """Most draws of a nominated removal, for a stable decision and for one below a rate of 0.8."""
-_ROUND_LIMIT: Final = 6
+_ROUND_LIMIT: Final = 8
 """Most draws of either side that one round of confirmation asks for."""
+_STEPS: Final = (*range(9), *range(10, 25, 2), 28, 32, 36)
+_ORDERS: Final = sorted(
+    ((a, b) for a in _STEPS for b in _STEPS if a + b), key=lambda order: (sum(order), abs(order[0] - order[1]))
+)
+"""Numbers of further draws (removed, baseline) worth planning for, the cheapest first."""
 _LARGE: Final = 0.5
 """A headline needs an estimated drop of at least this share of the base rate."""
 
@@ -94,20 +99,15 @@ class Docket:
         fresh, base = self.fresh(nomination), self._ledger.baseline
         needed = -math.log(nomination.alpha_t)
         rate_without = fresh.rate if fresh.target else 0.0
-        best = (_ROUND_LIMIT, _ROUND_LIMIT if base.draws <= 2 * fresh.draws + 6 else 0)
-        for more, more_base in _orders_of_size():
+        for more, more_base in _ORDERS:
             without = (fresh.target + round(rate_without * more), fresh.draws + more)
             with_pieces = (base.target + round(base.rate * more_base), base.draws + more_base)
             if log_e_value(without, with_pieces) >= needed:
-                best = (more, more_base)
                 break
-        return {nomination.removal: best[0], NOTHING: best[1]}
-
-
-def _orders_of_size() -> list[tuple[int, int]]:
-    """Numbers of draws (removed, baseline) of one round, cheapest first, at equal cost the more balanced first."""
-    pairs = [(a, b) for a in range(_ROUND_LIMIT + 1) for b in range(_ROUND_LIMIT + 1) if a + b]
-    return sorted(pairs, key=lambda pair: (sum(pair), abs(pair[0] - pair[1])))
+        else:
+            more = more_base = _ROUND_LIMIT
+        scale = min(1.0, _ROUND_LIMIT / max(more, more_base))
+        return {nomination.removal: math.ceil(more * scale), NOTHING: math.ceil(more_base * scale)}
 
 
 def confirm(
@@ -118,7 +118,7 @@ def confirm(
     kind: Kind,
     aside: dict[frozenset[int], int],
     doubt: Callable[[], bool],
-    until: int,
+    until: float = math.inf,
 ) -> Steps[Claim | None]:
     """Draws until the removal is claimed or given up.
 

@@ -9,8 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from .likelihood import DOSE_SLOPES, dose_rate
 from .posterior import Belief
-from .structures import Array, Mask
+from .structures import Array, Mask, Shape
 
 _STRUCTURES: Final = 384
 _PREFIXES: Final = 48
@@ -35,7 +36,6 @@ def choose_removals(belief: Belief, *, size: int, rng: np.random.Generator) -> t
     first_gain = 0.0
     for turn in range(size):
         gain = clear * _information(joint, hit) + _CLEARING * _entropy(clear) / (1 + 2 * turn)
-        gain[chosen] = 0.0
         best = int(np.argmax(gain))
         if gain[best] <= 1e-6 or gain[best] < _WORTH * first_gain:
             break
@@ -48,8 +48,13 @@ def choose_removals(belief: Belief, *, size: int, rng: np.random.Generator) -> t
 
 def _hit_chances(belief: Belief, candidates: Mask) -> Array:
     """Returns float[n_candidates, n_structures]: the rate of the decision for each removal under each structure."""
-    endings = belief.sample(_STRUCTURES).endings(candidates)
-    rates: Array = belief.base_rate * (1 - endings * (1 - belief.residual))
+    structures = belief.sample(_STRUCTURES)
+    endings = structures.endings(candidates).astype(np.float64)
+    rates = belief.base_rate * (1 - endings * (1 - belief.residual))
+    dose = dose_rate(belief.base_rate, candidates.mean(axis=1), DOSE_SLOPES[1])
+    rates[:, structures.shape == Shape.DIFFUSE] = dose[:, None]
+    covered = candidates.mean(axis=1) ** 3
+    rates[:, structures.shape == Shape.MANY] = (belief.base_rate * (1 - covered * (1 - belief.residual)))[:, None]
     return rates
 
 

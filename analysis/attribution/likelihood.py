@@ -16,6 +16,8 @@ from .problem import Tally
 
 Array = NDArray[np.float64]
 
+DOSE_SLOPES: Final = (3.0, 4.5, 6.0)
+"""Fall of the log-odds of the decision from nothing to everything removed, for a diffuse cause."""
 _MISFIT: Final = 0.02
 _ASKS_WHEN_PUSHED: Final = 0.25
 """Share of asking among the alternatives to a pushed decision, a priori."""
@@ -41,26 +43,31 @@ class Outcomes:
 
     def log_plain(self) -> Array:
         """Returns float[n_tests]: log-likelihood when nothing in the set matters."""
-        return self.log_rate(self.base_rate, self.ask_share)
+        return self.log_rate(self.base_rate)
 
     def log_pushed(self, residual: float) -> Array:
-        """Returns float[n_tests]: log-likelihood when only a share `residual` of the rate survives the removal."""
-        return self.log_rate(residual * self.base_rate, max(_ASKS_WHEN_PUSHED, self.ask_share))
+        """Returns float[n_tests]: log-likelihood when only a share `residual` of the rate survives the removal.
+
+        What replaces a pushed decision is not known beforehand, so asking is not held against it.
+        """
+        excess = np.log(max(_ASKS_WHEN_PUSHED / self.ask_share, 1.0))
+        log: Array = self.log_rate(residual * self.base_rate) + self.counts[:, 2] * excess
+        return log
 
     def log_required(self) -> Array:
         """Returns float[n_tests]: log-likelihood when the set holds an input that the call requires."""
         log: Array = self.counts @ _REQUIRED
         return log
 
-    def log_rate(self, rate: float | Array, ask_share: float) -> Array:
+    def log_rate(self, rate: float | Array) -> Array:
         """Returns float[n_tests]: log-likelihood of a rate (one, or one a test) of the decision."""
         rate = np.clip(rate, 0.002, 0.998)
         target, other, asks = self.counts.T
         log: Array = (
             target * np.log(rate)
             + (other + asks) * np.log1p(-rate)
-            + other * np.log1p(-ask_share)
-            + asks * np.log(ask_share)
+            + other * np.log1p(-self.ask_share)
+            + asks * np.log(self.ask_share)
         )
         return log
 
@@ -69,3 +76,9 @@ class Outcomes:
         uniform = self.counts.sum(axis=1) * np.log(1 / 3)
         softened: Array = np.logaddexp(np.log1p(-_MISFIT) + log, np.log(_MISFIT) + uniform)
         return softened
+
+
+def dose_rate(base_rate: float, share: Array, slope: float) -> Array:
+    """Returns the rate of the decision when a share of a diffuse cause is removed, elementwise."""
+    rate: Array = 1 / (1 + np.exp(slope * share - np.log(base_rate / (1 - base_rate))))
+    return rate

@@ -13,23 +13,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from .likelihood import Outcomes
+from .likelihood import DOSE_SLOPES, Outcomes, dose_rate
 from .problem import Tally
 from .propagation import group_marginals
 from .structures import Array, Sample, Shape
 
 _RESIDUALS: Final = np.array([0.02, 0.15, 0.35, 0.5])
 _LOG_RESIDUAL_WEIGHTS: Final = np.log(np.array([0.4, 0.25, 0.25, 0.1]))
-_DOSE_SLOPES: Final = (3.0, 4.5, 6.0)
-"""Fall of the log-odds of the decision from nothing to everything removed, for a diffuse cause."""
 _SHAPES: Final = {
-    Shape.DIFFUSE: 0.05,
-    Shape.SINGLE: 0.62,
+    Shape.DIFFUSE: 0.03,
+    Shape.MANY: 0.05,
+    Shape.SINGLE: 0.60,
     Shape.EITHER: 0.13,
     Shape.BOTH: 0.13,
-    Shape.MASKED: 0.07,
+    Shape.MASKED: 0.11,
 }
 """Prior shares of the shapes, given that there is a cause in the pool."""
+_MASKED_ABOVE: Final = 0.7
+"""Suppressors are hard to see through the noise of a less stable decision; looking for them there wastes draws."""
 _PAIR_LIMIT: Final = 320
 """Pairs are formed of the most suspicious leaves only, so that the cost stays bounded for long contexts."""
 
@@ -103,10 +104,10 @@ def _required(prior: PoolPrior, members: Array, outcomes: Outcomes) -> Array:
     return group_marginals(prior.required, members, ratio)
 
 
-def _log_ratios(members: Array, outcomes: Outcomes, required: Array) -> tuple[Array, Array]:
-    """Returns how much each test speaks for a set that ends the decision, and for a diffuse cause.
+def _log_ratios(prior: PoolPrior, members: Array, outcomes: Outcomes, required: Array) -> tuple[Array, Array, float]:
+    """Returns how much each test speaks for a set that ends it, and all of them for a diffuse cause and for many copies.
 
-    Shapes: float[n_residuals, n_tests] and float[n_slopes]; both relative to "nothing in the set matters".
+    Shapes: float[n_residuals, n_tests], float[n_slopes] and a number; all relative to "nothing in the set matters".
     """
     clear = np.exp(members @ np.log1p(-np.minimum(required, 1 - 1e-6)))
     asked = np.log(np.maximum(1 - clear, 1e-9)) + outcomes.log_required()
@@ -117,16 +118,16 @@ def _log_ratios(members: Array, outcomes: Outcomes, required: Array) -> tuple[Ar
     plain = mixed(outcomes.log_plain())
     pushed = np.array([mixed(outcomes.log_pushed(r)) - plain for r in _RESIDUALS])
     share = members.mean(axis=1)
-    start = np.log(outcomes.base_rate / (1 - outcomes.base_rate))
-    doses = [
-        mixed(outcomes.log_rate(1 / (1 + np.exp(slope * share - start)), outcomes.ask_share)) - plain
-        for slope in _DOSE_SLOPES
-    ]
-    return pushed, np.array([dose.sum() for dose in doses])
+    rates = (dose_rate(outcomes.base_rate, share, slope) for slope in DOSE_SLOPES)
+    doses = [mixed(outcomes.log_rate(rate)) - plain for rate in rates]
+    # Three copies in unknown places all lie in a set of weight w with chance w^3; tests are taken as independent.
+    covered = np.minimum(members @ prior.weights, 1 - 1e-6) ** 3
+    many = np.log1p(covered * np.expm1(np.minimum(pushed[1], 50.0)))
+    return pushed, np.array([dose.sum() for dose in doses]), float(many.sum())
 
 
 def _structures(prior: PoolPrior, members: Array, outcomes: Outcomes, required: Array) -> Belief:
-    pushed, dose = _log_ratios(members, outcomes, required)
+    pushed, dose, many = _log_ratios(prior, members, outcomes, required)
     n = len(prior.pool)
     log_weights = np.log(prior.weights)
     single_each = log_weights + pushed @ members + _LOG_RESIDUAL_WEIGHTS[:, None]
@@ -134,14 +135,16 @@ def _structures(prior: PoolPrior, members: Array, outcomes: Outcomes, required: 
     pairs = _pair_positions(single, pushed, members)
     either, both, masked = _pair_logs(log_weights[pairs], pushed, members[:, pairs])
     cause = np.log(prior.any_cause)
+    masked_share = _SHAPES[Shape.MASKED] * (1.0 if outcomes.base_rate > _MASKED_ABOVE else 0.25)
     logs = np.concatenate(
         [
             [np.log1p(-prior.any_cause)],
             [cause + np.log(_SHAPES[Shape.DIFFUSE]) + logsumexp(dose) - np.log(len(dose))],
+            [cause + np.log(_SHAPES[Shape.MANY]) + many],
             cause + np.log(_SHAPES[Shape.SINGLE]) + single,
             cause + np.log(_SHAPES[Shape.EITHER]) + either,
             cause + np.log(_SHAPES[Shape.BOTH]) + both,
-            cause + np.log(_SHAPES[Shape.MASKED]) + masked,
+            cause + np.log(masked_share) + masked,
         ]
     )
     chances = np.exp(logs - logs.max())
@@ -190,7 +193,7 @@ def _summary(
     m = len(pairs)
     upper = np.triu_indices(m, 1)
     triangle = len(upper[0])
-    cuts = np.cumsum([2, n, triangle, triangle])
+    cuts = np.cumsum([3, n, triangle, triangle])
     _, single, either, both, masked = np.split(chances, cuts)[0:5]
     square = masked.reshape(m, m)
     necessary, involved = single.copy(), single.copy()
@@ -206,6 +209,7 @@ def _summary(
         shapes={
             Shape.NONE: float(chances[0]),
             Shape.DIFFUSE: float(chances[1]),
+            Shape.MANY: float(chances[2]),
             Shape.SINGLE: float(single.sum()),
             Shape.EITHER: float(either.sum()),
             Shape.BOTH: float(both.sum()),
@@ -229,7 +233,7 @@ def _decode(index: NDArray[np.int64], n: int, pairs: NDArray[np.int64]) -> Sampl
     m = len(pairs)
     upper = np.triu_indices(m, 1)
     triangle = len(upper[0])
-    starts = np.array([0, 1, 2, 2 + n, 2 + n + triangle, 2 + n + 2 * triangle])
+    starts = np.array([0, 1, 2, 3, 3 + n, 3 + n + triangle, 3 + n + 2 * triangle])
     shape = np.searchsorted(starts, index, side="right") - 1
     offset = index - starts[shape]
     first, second = np.zeros_like(index), np.zeros_like(index)

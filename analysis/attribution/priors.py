@@ -33,7 +33,9 @@ def _overlaps(texts: Sequence[str], decision: str) -> NDArray[np.float64]:
     wanted = _features(decision)
     shared = [wanted & _features(text) for text in texts]
     frequency = Counter(feature for features in shared for feature in features)
-    scores: NDArray[np.float64] = np.array([sum(1 / frequency[f] ** 0.5 for f in sorted(features)) for features in shared])
+    scores: NDArray[np.float64] = np.array(
+        [sum(1 / frequency[f] ** 0.5 for f in sorted(features)) for features in shared]
+    )
     lengths = np.array([1 + len(_TOKEN.findall(text)) ** 0.5 for text in texts])
     scores = scores / lengths
     highest = float(scores.max(initial=0.0))

@@ -61,7 +61,7 @@ class Claim:
     suppressors: frozenset[int] = frozenset()
     """For a masked cause: pieces whose removal together with it restored the decision, seen in the search."""
     members: tuple[tuple[int, Tally], ...] = ()
-    """For a redundant set: each member removed alone, and what the model did."""
+    """For a redundant set: each member, and what the model did when it alone of the set was kept."""
 
     @property
     def effect(self) -> float:

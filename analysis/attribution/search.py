@@ -1,68 +1,91 @@
 """The search for one cause in a pool of leaves. It explores freely and makes no claim itself; `confirm` does."""
 
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from .confirm import confirm
 from .design import choose_removals
+from .kinds import is_required
 from .ledger import Steps
 from .posterior import Belief
 from .result import Claim, Kind
 from .structures import Shape
 from .study import Study
 
+_STABLE: Final = 0.7
+"""Base rate from which a decision counts as stable."""
 _SURE: Final = 0.8
+_SURE_UNSTABLE: Final = 0.6
 _SURE_PAIR: Final = 0.75
-"""How likely a leaf or a pair must look before it is nominated."""
+"""How likely a leaf or a redundant pair must look to be nominated; confirming under noise also teaches the search."""
 _DOUBT: Final = 0.15
 """Below this a nominated removal is given up."""
 _NONE_LEFT: Final = 0.12
+_NONE_LEFT_THOROUGH: Final = 0.04
 """When a cause in the pool is less likely than this, the search ends."""
+_SPREAD: Final = 0.8
+"""When diffuse causes or many copies are more likely than this, no small set is worth looking for here."""
 _BATCH: Final = 3
 _BATCH_UNSTABLE: Final = 5
 """Removals of one round; more for unstable decisions, where each says little."""
-_MEMBER_DRAWS: Final = 2
+_SUPPRESSED: Final = 0.3
+"""How likely a suppressor must look to be checked when its cause is confirmed."""
+_ASIDE: Final = 2
+"""Draws of each removal that is looked at while another is confirmed."""
 
 
-def search(
-    study: Study, pool: frozenset[int], *, any_cause: float, limit: int, probe_rest: bool = False
-) -> Steps[Claim | None]:
-    """Looks for a cause among the leaves of a pool and puts it to the test.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What a search looks for and how much it may spend."""
 
-    Args:
-        study: the attribution.
-        pool: leaves that may be removed; all others stay.
-        any_cause: chance that the pool holds a cause.
-        limit: most draws to spend, confirmation included.
-        probe_rest: while confirming, also look at what removing the rest of the pool does.
-    """
-    until = study.ledger.draws + limit
+    pool: frozenset[int]
+    """Leaves that may be removed; all others stay."""
+    any_cause: float
+    """Chance that the pool holds a cause."""
+    limit: int
+    """Most draws before a cause is nominated."""
+    confirm_limit: float = math.inf
+    """Most draws including the confirmation."""
+    probe_rest: bool = False
+    """While confirming, also look at what removing the rest of the pool does."""
+
+
+def search(study: Study, goal: Goal) -> Steps[Claim | None]:
+    """Looks for a cause, puts it to the test, and returns the claim; None when there seems to be no (further) one."""
+    start = study.ledger.draws
     failed: set[frozenset[int]] = set()
-    while pool and study.ledger.draws < until:
-        belief = study.believe(pool, any_cause)
+    enough = 1 - (_NONE_LEFT_THOROUGH if study.options.thorough else _NONE_LEFT)
+    while goal.pool and study.ledger.draws - start < goal.limit:
+        belief = study.believe(goal.pool, goal.any_cause)
+        if belief.shapes[Shape.DIFFUSE] + belief.shapes[Shape.MANY] > _SPREAD:
+            return None
         suspect = _suspect(belief, failed)
         if suspect is not None:
-            claim = yield from _try(study, pool, belief, suspect, any_cause, until, probe_rest)
+            claim = yield from _try(study, goal, belief, suspect, until=start + goal.confirm_limit)
             if claim is not None:
                 return claim
             failed.add(suspect)
             continue
-        if belief.shapes[Shape.NONE] > 1 - _NONE_LEFT:
+        if belief.shapes[Shape.NONE] > enough:
             return None
-        size = _BATCH if study.ledger.base_rate > 0.7 else _BATCH_UNSTABLE
+        size = _BATCH if belief.base_rate > _STABLE else _BATCH_UNSTABLE
         removals = choose_removals(belief, size=size, rng=study.rng)
         if not removals:
             return None
-        yield from study.ledger.draw({**study.baseline_wishes(), **dict.fromkeys(removals, 1)})
+        yield from study.ledger.draw({**study.baseline_wishes(), **Counter(removals)})
     return None
 
 
 def _suspect(belief: Belief, failed: set[frozenset[int]]) -> frozenset[int] | None:
     """Returns the leaf or the redundant pair that is likely enough to be put to the test."""
+    sure = _SURE if belief.base_rate > _STABLE else _SURE_UNSTABLE
     for i in np.argsort(-belief.necessary, kind="stable")[:2]:
         leaf = frozenset([belief.pool[int(i)]])
-        if belief.necessary[i] >= _SURE and leaf not in failed:
+        if belief.necessary[i] >= sure and leaf not in failed:
             return leaf
     pair = frozenset(belief.best_pair)
     if belief.best_pair_chance >= _SURE_PAIR and pair not in failed:
@@ -70,32 +93,57 @@ def _suspect(belief: Belief, failed: set[frozenset[int]]) -> frozenset[int] | No
     return None
 
 
-def _try(
-    study: Study,
-    pool: frozenset[int],
-    belief: Belief,
-    suspect: frozenset[int],
-    any_cause: float,
-    until: int,
-    probe_rest: bool,
-) -> Steps[Claim | None]:
-    aside: dict[frozenset[int], int] = {}
-    if len(suspect) > 1:
-        aside = {frozenset([leaf]): _MEMBER_DRAWS for leaf in suspect}
-    elif probe_rest:
-        asked = {leaf for leaf, chance in zip(belief.pool, belief.required, strict=True) if chance >= 0.5}
-        rest = pool - suspect - asked
-        aside = {rest: 1} if rest else {}
+def _try(study: Study, goal: Goal, belief: Belief, suspect: frozenset[int], *, until: float) -> Steps[Claim | None]:
+    """Confirms a suspect and tells its kind."""
 
     def doubt() -> bool:
-        now = study.believe(pool, any_cause)
+        now = study.believe(goal.pool, goal.any_cause)
         if len(suspect) > 1:
             return frozenset(now.best_pair) != suspect or now.best_pair_chance < _DOUBT
         (leaf,) = suspect
         return bool(now.necessary[now.pool.index(leaf)] < _DOUBT)
 
     kind = Kind.REDUNDANT if len(suspect) > 1 else Kind.PUSHES
-    claim = yield from confirm(study.docket, study.ledger, suspect, kind=kind, aside=aside, doubt=doubt, until=until)
+    claim = yield from confirm(
+        study.docket,
+        study.ledger,
+        suspect,
+        kind=kind,
+        aside=_aside(goal, belief, suspect),
+        doubt=doubt,
+        until=until,
+    )
     if claim is not None:
-        study.claims.append(claim)
+        claim = _with_kind(study, belief, claim)
+        study.add(claim)
+    return claim
+
+
+def _aside(goal: Goal, belief: Belief, suspect: frozenset[int]) -> dict[frozenset[int], int]:
+    """Returns what to look at while a suspect is confirmed."""
+    if len(suspect) > 1:
+        return {suspect - {leaf}: _ASIDE for leaf in suspect}
+    masked = _suppressor(belief)
+    if masked is not None:
+        return {suspect | masked: _ASIDE}
+    asked = {leaf for leaf, chance in zip(belief.pool, belief.required, strict=True) if chance >= 0.5}
+    rest = goal.pool - suspect - asked
+    return {rest: 1} if goal.probe_rest and rest else {}
+
+
+def _suppressor(belief: Belief) -> frozenset[int] | None:
+    leaf, chance = belief.suppressor
+    return frozenset([leaf]) if chance >= _SUPPRESSED else None
+
+
+def _with_kind(study: Study, belief: Belief, claim: Claim) -> Claim:
+    """Returns the claim with what the draws beside it say about its kind."""
+    if claim.kind is Kind.REDUNDANT:
+        kept = tuple((leaf, study.ledger.tally(claim.removal - {leaf})) for leaf in sorted(claim.removal))
+        return replace(claim, members=kept)
+    if is_required(claim.without_pieces, study.elsewhere(claim.removal)):
+        return replace(claim, kind=Kind.REQUIRED)
+    masked = _suppressor(belief)
+    if masked is not None and study.ledger.tally(claim.removal | masked).rate > 0.5 * study.ledger.base_rate:
+        return replace(claim, kind=Kind.MASKED, suppressors=masked)
     return claim

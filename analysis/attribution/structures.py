@@ -2,7 +2,7 @@
 
 A structure says which removals end the decision: those that hold one piece (single), one of two (both needed), both of
 two (either is enough), the first but not the second (masked: the second suppresses the decision once the first is
-gone), a growing share (diffuse), or none.
+gone), all of three or more (many: any is enough), a growing share (diffuse), or none.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,11 @@ class Shape(IntEnum):
 
     NONE = 0
     DIFFUSE = 1
-    SINGLE = 2
-    EITHER = 3
-    BOTH = 4
-    MASKED = 5
+    MANY = 2
+    SINGLE = 3
+    EITHER = 4
+    BOTH = 5
+    MASKED = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,16 +36,18 @@ class Sample:
     """Position of the first piece in the pool; 0 where the shape has none."""
     second: NDArray[np.int64]
 
-    def endings(self, removals: Mask) -> Array:
-        """Returns float[n_removals, n_structures], 0 to 1: how far each removal (bool[n_removals, n_pool]) ends it."""
+    def endings(self, removals: Mask) -> Mask:
+        """Returns bool[n_removals, n_structures]: whether each removal (bool[n_removals, n_pool]) ends the decision.
+
+        Diffuse and many have no pieces here; they count as never ended.
+        """
         a, b = removals[:, self.first], removals[:, self.second]
-        endings = np.zeros(a.shape)
+        endings = np.zeros_like(a)
         for shape, rule in (
             (Shape.SINGLE, a),
             (Shape.EITHER, a & b),
             (Shape.BOTH, a | b),
             (Shape.MASKED, a & ~b),
-            (Shape.DIFFUSE, np.broadcast_to(removals.mean(axis=1)[:, None], a.shape)),
         ):
             where = self.shape == shape
             endings[:, where] = rule[:, where]

@@ -9,13 +9,15 @@ from .confirm import Docket
 from .ledger import NOTHING, Ledger
 from .posterior import Belief, PoolPrior, update
 from .priors import suspicion_weights
-from .problem import Leaf, Options, Role
-from .result import Claim
+from .problem import Leaf, Options, Role, Tally
+from .result import Claim, Dose
 
 _FIRST_LOOK: Final = 4
 _SECOND_LOOK: Final = 8
 _UNSTABLE_LOOK: Final = 14
 """Baseline draws: at first, after a miss, and when the decision happens in less than 70 % of the samples."""
+_DRAWS_PER_BASELINE: Final = 6
+"""The baseline grows with the search: four hits in a row happen to a rate of 0.6, too, and would mislead it."""
 _REQUIRED_EXPECTED: Final = {
     Role.TOOL: 0.4,
     Role.ASSISTANT: 0.1,
@@ -37,10 +39,20 @@ class Study:
         self.docket = Docket(ledger=self.ledger, options=options)
         self.rng = np.random.default_rng(options.seed)
         self.claims: list[Claim] = []
+        self.dose: tuple[Dose, ...] = ()
         self.notes: list[str] = []
         self.open: list[str] = []
         self._weights = suspicion_weights(self.leaves, decision, options)
         self._required = self._required_chances()
+
+    def add(self, claim: Claim) -> None:
+        """Takes up a claim."""
+        self.claims.append(claim)
+
+    def elsewhere(self, removal: frozenset[int]) -> Tally:
+        """Returns all outcomes of the baseline and of removals that touch nothing of this one."""
+        apart = (tally for other, tally in self.ledger.tests().items() if not other & removal)
+        return sum(apart, self.ledger.baseline)
 
     def pool(self, *, given: bool) -> frozenset[int]:
         """Returns the leaves that were given before the run, or those read and written in it."""
@@ -74,7 +86,8 @@ class Study:
             wanted = _SECOND_LOOK
         if base.draws >= _SECOND_LOOK and base.rate < 0.7:
             wanted = _UNSTABLE_LOOK
-        return {NOTHING: max(0, wanted - base.draws)}
+        wanted = max(wanted, _FIRST_LOOK + (self.ledger.draws - base.draws) // _DRAWS_PER_BASELINE)
+        return {NOTHING: max(0, min(wanted, _UNSTABLE_LOOK) - base.draws)}
 
     def _required_chances(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         counts = {role: sum(leaf.role == role for leaf in self.leaves) for role in Role}
