@@ -1,5 +1,6 @@
 """What the commands that replay share: options, the desk they work at, progress, and running to the end."""
 
+import functools
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -32,13 +33,13 @@ class ReplayArguments:
 def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options; the command takes them as `replay: ReplayArguments`."""
 
+    @functools.wraps(command)
     def with_arguments(
         *args: Any, model_fn: str, base_url: str, budget: int | None, concurrency: int | None, **kwargs: Any
     ) -> Any:
         arguments = ReplayArguments(model_fn=model_fn, base_url=base_url, budget=budget, concurrency=concurrency)
         return command(*args, replay=arguments, **kwargs)
 
-    with_arguments.__doc__ = command.__doc__
     options = (
         click.option("--model-fn", default="", metavar="FILE:FUNCTION", help="A Python function answers the replays."),
         click.option("--base-url", default="", metavar="URL", help="An OpenAI-compatible endpoint answers them."),
