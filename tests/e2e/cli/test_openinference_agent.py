@@ -1,4 +1,4 @@
-"""Somebody else's agent: the OpenAI client, traced by OpenInference, exported by the SDK, explained unchanged."""
+"""A foreign agent: the OpenAI client, traced by OpenInference, exported by the SDK, explained unchanged."""
 
 import json
 import os
