@@ -1,11 +1,14 @@
 """The one table of settings: names, environment variables, defaults. Precedence: argument > environment >
 `./whyspan.toml` > user file > default. Keys (secrets) come from the environment only and are not settings.
+
+Beside these scalars a file may hold sections, such as `[providers]`: nested tables that the part they are for reads
+with `load_section` and checks by itself.
 """
 
 import difflib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +41,16 @@ TABLE = (
     Setting(name="concurrency", env="WHYSPAN_CONCURRENCY", type=int, default=8, help="Replays in flight at once."),
 )  # fmt: skip
 
+SECTIONS = {
+    "providers": "Where replays go, by service, provider and model.",
+    "redact": "What the collector removes before anything is stored.",
+    "policy": "Tools and arguments that an agent must never use.",
+    "jobs": "Selections of decisions, what to do with them, and their budgets.",
+    "links": "URL templates of a trace in your own tools.",
+    "prices": "Prices of models, where you know better than the price list.",
+}
+"""Section of a settings file → what it is for."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -58,8 +71,7 @@ def load_settings(arguments: Mapping[str, Any], *, environ: Mapping[str, str] | 
     Raises ConfigError for an unknown key (naming the nearest) or a value of the wrong type.
     """
     env = os.environ if environ is None else environ
-    user = Path(env.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "whyspan" / "config.toml"
-    files = [_read(Path("whyspan.toml")), _read(user)]
+    files = [_read(path) for path in _files(env)]
     values: dict[str, Any] = {}
     for row in TABLE:
         candidates = [(arguments.get(row.name), "argument"), (env.get(row.env) or None, row.env)]
@@ -67,6 +79,32 @@ def load_settings(arguments: Mapping[str, Any], *, environ: Mapping[str, str] | 
         value, origin = next(((v, o) for v, o in candidates if v is not None), (row.default, "default"))
         values[row.name] = _convert(row, value, origin)
     return Settings(**values)
+
+
+def load_section(name: str, *, environ: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Returns a section of the settings files as it stands there, `./whyspan.toml` over the user file, key by key.
+
+    Raises ConfigError when it is no table; its content is for the caller to check.
+    """
+    merged: dict[str, Any] = {}
+    for file, table in reversed([_read(path) for path in _files(os.environ if environ is None else environ)]):
+        section = table.get(name, {})
+        if not isinstance(section, dict):
+            raise ConfigError(f"{file}: [{name}] must be a table, not {section!r}")
+        merged |= section
+    return merged
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """Returns a hint for a wrong name: the nearest valid one, else all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(word, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else "known: " + ", ".join(names)
+
+
+def _files(env: Mapping[str, str]) -> tuple[Path, Path]:
+    user = Path(env.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "whyspan" / "config.toml"
+    return Path("whyspan.toml"), user
 
 
 def _read(path: Path) -> tuple[str, dict[str, Any]]:
@@ -80,14 +118,10 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not valid TOML: {error}") from error
-    known = [row.name for row in TABLE]
+    known = [*(row.name for row in TABLE), *SECTIONS]
     for key in table:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            raise ConfigError(
-                f"{path}: unknown setting {key!r}",
-                hint=f"did you mean {near[0]!r}?" if near else "known settings: " + ", ".join(known),
-            )
+            raise ConfigError(f"{path}: unknown setting {key!r}", hint=nearest(key, known))
     return str(path), table
 
 

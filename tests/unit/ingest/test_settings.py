@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from whyspan.ingest.errors import ConfigError
-from whyspan.ingest.settings import TABLE, load_settings
+from whyspan.ingest.settings import TABLE, load_section, load_settings
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +53,17 @@ def test_broken_toml_is_a_config_error(tmp_path: Path) -> None:
 def test_every_setting_has_an_environment_variable_and_help() -> None:
     assert all(row.env.startswith("WHYSPAN_") and row.help for row in TABLE)
     assert len({row.env for row in TABLE}) == len(TABLE)
+
+
+def test_a_section_of_the_project_wins_over_the_users_key_by_key(tmp_path: Path) -> None:
+    (tmp_path / "config/whyspan").mkdir(parents=True)
+    (tmp_path / "config/whyspan/config.toml").write_text('[links]\na = "1"\nb = "2"\n')
+    (tmp_path / "whyspan.toml").write_text('[links]\nb = "3"\n')
+    assert load_section("links", environ={"XDG_CONFIG_HOME": "config"}) == {"a": "1", "b": "3"}
+    assert load_section("jobs", environ={"XDG_CONFIG_HOME": "config"}) == {}
+
+
+def test_a_section_that_is_no_table_is_a_config_error(tmp_path: Path) -> None:
+    (tmp_path / "whyspan.toml").write_text("links = 3\n")
+    with pytest.raises(ConfigError, match=r"\[links\] must be a table"):
+        load_section("links", environ={"XDG_CONFIG_HOME": "config"})
