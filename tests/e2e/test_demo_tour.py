@@ -1,0 +1,172 @@
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from whyspan.cli.demo.scenarios import SCENARIOS
+from whyspan.cli.demo.standin import serve_standin
+from whyspan.ingest.store import Store
+
+
+def whyspan(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "whyspan", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, env=environment())
+
+
+def environment() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if not k.startswith(("WHYSPAN_", "OTEL_", "OPENAI_", "PYTEST_"))}
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A demo in progress that stays at the end; the caller sends Ctrl-C."""
+    command = [sys.executable, "-u", "-m", "whyspan", "demo", "--keep", "kept", "--serve"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment())
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def read_until(process: subprocess.Popen[str], words: str) -> str:
+    assert process.stdout
+    text = ""
+    for line in process.stdout:
+        text += line
+        if words in line:
+            return text
+    raise AssertionError(f"{words!r} never came:\n{text}")
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_demo_does_the_whole_job(name: str, tmp_path: Path) -> None:
+    scenario = SCENARIOS[name]
+    shown = whyspan("demo", name, "--keep", "kept", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    output = " ".join(shown.stdout.split())
+    assert scenario.planted in output
+    assert "1 failed" in output
+    assert "1 passed" in output
+    assert re.search(r"untrusted-content rule .*?(holds|fails|reduces)", output)
+    assert f"whyspan fix last {scenario.event}" in output
+    assert (tmp_path / "kept/tests" / f"test_{name}.py").is_file()
+    assert (tmp_path / "kept/tests/cases" / f"{name}.case.json").is_file()
+    with Store.open(tmp_path / "kept/store") as store, store.connect() as db:
+        causes = db.execute(
+            "SELECT c.subject, c.verdict, d.name, p.parent_span_id = d.span_id FROM claims c "
+            "JOIN spans p ON p.span_id = c.span_id JOIN spans d ON d.span_id = c.decision_span_id "
+            "WHERE c.kind = 'cause' AND d.trace_id = c.trace_id"
+        ).fetchall()
+        trials = db.execute("SELECT count(*) FROM trials").fetchall()[0][0]
+    subjects = [subject for subject, *_ in causes]
+    assert any(scenario.planted in subject for subject in subjects)
+    assert {row[1:] for row in causes} == {("supported", f"chat standin-{name}", True)}
+    assert trials > 100
+
+
+def test_untrusted_content_rule_fails_for_ops_and_the_guard_holds(tmp_path: Path) -> None:
+    shown = whyspan("demo", "ops", cwd=tmp_path)
+    words = dict(re.findall(r"^  (untrusted-content rule|action guard) .*?(holds|reduces|fails)", shown.stdout, re.M))
+    assert words["untrusted-content rule"] == "fails"
+    assert words["action guard"] in {"holds", "reduces"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_kept_folder_can_be_worked_with(tmp_path: Path) -> None:
+    shown = whyspan("demo", "refund", "--keep", "kept", cwd=tmp_path)
+    kept = shown.stdout.partition("kept in ")[2]
+    commands = re.findall(r"^  whyspan (--store .*)$", kept, re.M)
+    assert len(commands) == 2
+    for command in commands:
+        again = whyspan(*command.split(), cwd=tmp_path)
+        assert again.returncode == 0, again.stdout + again.stderr
+    assert SCENARIOS["refund"].planted in " ".join(again.stdout.split())
+    pytest_command = re.findall(r"^  pytest (.*)$", kept, re.M)[0]
+    tested = subprocess.run(
+        [sys.executable, "-m", "pytest", *pytest_command.split()], cwd=tmp_path, env=environment(), check=False
+    )
+    assert tested.returncode == 0
+
+
+def test_demo_goes_on_collecting_until_ctrl_c(started: subprocess.Popen[str]) -> None:
+    text = read_until(started, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318")
+    text += read_until(started, "export OTEL_EXPORTER_OTLP_ENDPOINT=")
+    endpoint = text.rpartition("export OTEL_EXPORTER_OTLP_ENDPOINT=")[2].strip()
+    request = urllib.request.Request(
+        f"{endpoint}/v1/traces", data=b"{}", headers={"content-type": "application/json"}, method="POST"
+    )
+    with urllib.request.urlopen(request) as answer:
+        assert answer.status == 200
+    started.send_signal(signal.SIGINT)
+    assert started.wait(30) == 0
+
+
+def test_ctrl_c_in_the_middle_leaves_a_usable_store(started: subprocess.Popen[str], tmp_path: Path) -> None:
+    read_until(started, "find the cause")
+    started.send_signal(signal.SIGINT)
+    assert started.wait(30) == 130
+    runs = whyspan("--store", "kept/store", "runs", cwd=tmp_path)
+    assert runs.returncode == 0
+    assert "inbox-agent" in runs.stdout
+
+
+def test_interrupted_demo_that_keeps_nothing_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-u", "-m", "whyspan", "demo"]
+    place = {**environment(), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=place) as process:
+        read_until(process, "find the cause")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_that_cannot_be_made_is_an_error_with_words(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    shown = whyspan("demo", "--keep", "file/kept", cwd=tmp_path)
+    assert shown.returncode == 2
+    assert shown.stderr.startswith("error: cannot make file/kept")
+
+
+def test_hunt_stops_at_the_failure_and_names_the_next_command(tmp_path: Path) -> None:
+    with serve_standin(seed=1) as base_url:
+        shown = whyspan(
+            "demo", "hunt", "refund", "--tries", "9", "--local", "standin-refund", "--base-url", base_url, cwd=tmp_path
+        )
+        assert shown.returncode == 0, shown.stderr
+        assert "tokens" in shown.stdout
+        command = shown.stdout.partition("next: whyspan ")[2].split()
+        assert command[2:] == ["tool:issue_refund", "--base-url", base_url]
+        why = whyspan(*command, cwd=tmp_path)
+    assert why.returncode == 0, why.stdout + why.stderr
+    assert SCENARIOS["refund"].planted in " ".join(why.stdout.split())
+
+
+def test_hunt_without_a_failure_is_a_finding(tmp_path: Path) -> None:
+    with serve_standin(seed=1) as base_url:
+        arguments = ["demo", "hunt", "refund", "--tries", "1", "--local", "standin-inbox", "--base-url", base_url]
+        shown = whyspan(*arguments, cwd=tmp_path)
+    assert shown.returncode == 1
+    assert "It did not issue_refund in 1 runs" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        ([], 2, "name one model"),
+        (["--local", "a", "--openai", "b"], 2, "name one model"),
+        (["--openai", "gpt-9"], 2, "OPENAI_API_KEY is not set"),
+        (["--local", "a", "--base-url", "http://127.0.0.1:1/v1"], 4, "cannot be reached"),
+    ],
+)
+def test_hunt_without_a_usable_model_says_so(arguments: list[str], code: int, words: str, tmp_path: Path) -> None:
+    shown = whyspan("demo", "hunt", "inbox", *arguments, cwd=tmp_path)
+    assert shown.returncode == code
+    assert words in shown.stderr
+    assert "hint: " in shown.stderr
