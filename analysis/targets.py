@@ -14,15 +14,14 @@ A frozen target of that kind is written `calls:[["NAME", {arguments}], …]`.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..ingest.calls import Body, ModelCall, ModelReply
-from ..ingest.errors import NotFoundError, UsageError
+from ..ingest.calls import ModelCall, ModelReply
+from ..ingest.errors import NotFoundError, NotReplayableError, UsageError
 from .attribution.problem import Outcome
 from .canonical import canonical_arguments, canonical_json
-from .fields import previous_calls
 
 QUESTION_MARKS = ("?", "\uff1f", "\u061f")
 """Latin, fullwidth and Arabic."""
@@ -185,16 +184,15 @@ class SameCallsTarget:
         return _call_set(reply) == self.calls
 
 
-def classify(target: Target, reply: ModelReply, request: Body) -> Outcome:
-    """Returns what a reply to `request` is: the target, a different action, or a step back.
+def classify(target: Target, reply: ModelReply, known: Set[tuple[str, str]]) -> Outcome:
+    """Returns what a reply is: the target, a different action, or a step back.
 
-    `ASKS` is a reply that gets no further: it is empty or refused, puts a question, or fetches again what the history
+    `known` are the calls that the request's history holds (`fields.previous_calls`). `ASKS` is a reply that gets no further: it is empty or refused, puts a question, or fetches again what the history
     already holds; that is what a model does when a piece it *needs* is gone.
     """
     if target.matches(reply):
         return Outcome.TARGET
     if reply.tool_calls:
-        known = previous_calls(request)
         again = all((c.name, canonical_arguments(c.arguments)) in known for c in reply.tool_calls)
         return Outcome.ASKS if again else Outcome.OTHER
     text = reply.text.strip()
@@ -225,6 +223,8 @@ def select(calls: Sequence[ModelCall], event: str) -> tuple[ModelCall, Target]:
             raise NotFoundError(f"{len(found)} model calls of the run have {event}", hint=events_of(calls))
         return _as_it_was(found[0])
     target = parse_target(event)
+    if not any(call.replies for call in calls):
+        raise _without_reply(calls[-1])
     for call in reversed(calls):
         if any(target.matches(reply) for reply in call.replies):
             return call, target
@@ -295,12 +295,14 @@ def _same_calls(spec: str) -> SameCallsTarget:
 
 def _as_it_was(call: ModelCall) -> tuple[ModelCall, Target]:
     if not call.replies:
-        raise NotFoundError(
-            f"the reply of call {call.span_id[:8]} was not recorded, so its outcome is unknown",
-            hint="name an outcome instead, such as tool:NAME or text:/REGEX/",
-        )
+        raise _without_reply(call)
     reply = call.replies[0]
     return call, SameCallsTarget.of(reply) if reply.tool_calls else NoToolTarget()
+
+
+def _without_reply(call: ModelCall) -> NotReplayableError:
+    remedy = next((m.remedy for m in call.completeness.missing if m.remedy), None)
+    return NotReplayableError(f"the reply of call {call.span_id[:8]} was not recorded", hint=remedy)
 
 
 def _call_set(reply: ModelReply) -> tuple[tuple[str, str], ...]:
