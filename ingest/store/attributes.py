@@ -3,11 +3,12 @@
 `value` is text: a string as it is, numbers and booleans as JSON writes them (doubles may also be `nan`, `inf`,
 `-inf`), bytes in base64, arrays and kvlists as JSON. `kind` says which. Inside JSON, what JSON cannot say is an object
 with one `$` key: `{"$bytes": "…"}`, `{"$double": "nan"}`; a kvlist whose only key starts with `$` gets one more `$`.
+A long text is folded: its kind ends with `*`, and `value` refers to the table `messages` (see `bodies.py`).
 """
 
 import base64
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import orjson
@@ -15,45 +16,39 @@ import pyarrow as pa
 
 from ..otlp.values import read_value
 from ..spans import AnyValue, Attributes
+from .bodies import FOLDED, MIN_TEXT, Bodies, unfold
 
-STRING, BOOL, INT, DOUBLE, BYTES, ARRAY, KVLIST, NONE = (
-    "string", "bool", "int", "double", "bytes", "array", "kvlist", "none",
-)  # fmt: skip
+STRING, NONE = "string", "none"
 
 ATTRIBUTES = pa.list_(pa.struct([("key", pa.string()), ("kind", pa.string()), ("value", pa.string())]))
 
-_KINDS = {
-    "string_value": STRING,
-    "bool_value": BOOL,
-    "int_value": INT,
-    "double_value": DOUBLE,
-    "bytes_value": BYTES,
-    "array_value": ARRAY,
-    "kvlist_value": KVLIST,
-}
-_TEXTS: Mapping[str, Callable[[Any], str]] = {
-    "string_value": lambda m: m.string_value,
-    "int_value": lambda m: str(m.int_value),
-    "bool_value": lambda m: "true" if m.bool_value else "false",
-    "double_value": lambda m: repr(m.double_value),
-    "bytes_value": lambda m: _base64(m.bytes_value),
-    "array_value": lambda m: to_json_text(read_value(m)),
-    "kvlist_value": lambda m: to_json_text(read_value(m)),
+_FLATTEN: Mapping[str, tuple[str, Callable[[Any], str]]] = {
+    "int_value": ("int", lambda message: str(message.int_value)),
+    "bool_value": ("bool", lambda message: "true" if message.bool_value else "false"),
+    "double_value": ("double", lambda message: repr(message.double_value)),
+    "bytes_value": ("bytes", lambda message: _base64(message.bytes_value)),
+    "array_value": ("array", lambda message: to_json_text(read_value(message))),
+    "kvlist_value": ("kvlist", lambda message: to_json_text(read_value(message))),
 }
 
 
 def flatten_value(message: Any) -> tuple[str, str | None]:
     """Returns (kind, text) of an AnyValue message."""
     field = message.WhichOneof("value")
-    if field not in _KINDS:
+    if field == "string_value":
+        return STRING, message.string_value
+    if field not in _FLATTEN:
         return NONE, None
-    return _KINDS[field], _TEXTS[field](message)
+    kind, text = _FLATTEN[field]
+    return kind, text(message)
 
 
-def restore_value(kind: str, text: str | None) -> AnyValue:
-    """Returns the value that `flatten_value` made a text of."""
+def restore_value(kind: str, text: str | None, bodies: Mapping[str, str]) -> AnyValue:
+    """Returns the value that `flatten_value` made a text of. `bodies`: messages of the trace, by hash."""
     if text is None:
         return None
+    if kind.endswith(FOLDED):
+        return restore_value(kind.removesuffix(FOLDED), unfold(text, bodies), bodies)
     match kind:
         case "string":
             return text
@@ -69,9 +64,9 @@ def restore_value(kind: str, text: str | None) -> AnyValue:
             return from_json_text(text)
 
 
-def restore_attributes(rows: Iterable[Mapping[str, str]] | None) -> Attributes:
+def restore_attributes(rows: Iterable[Mapping[str, str]], bodies: Mapping[str, str]) -> Attributes:
     """Returns attributes from their Parquet form."""
-    return {row["key"]: restore_value(row["kind"], row["value"]) for row in rows or ()}
+    return {row["key"]: restore_value(row["kind"], row["value"], bodies) for row in rows}
 
 
 def to_json_text(value: AnyValue) -> str:
@@ -126,36 +121,34 @@ def _base64(data: bytes) -> str:
 class AttributesBuilder:
     """Collects the attributes of many rows in flat columns: 10 times cheaper than a list of dicts a row."""
 
-    def __init__(self) -> None:
+    def __init__(self, bodies: Bodies) -> None:
+        self._bodies = bodies
         self._keys: list[str] = []
         self._kinds: list[str] = []
         self._values: list[str | None] = []
         self._offsets = [0]
 
-    def add(self, key: str, kind: str, text: str | None) -> None:
-        """Appends an attribute to the current row."""
-        self._keys.append(key)
-        self._kinds.append(kind)
-        self._values.append(text)
-
-    def add_all(self, pairs: Any) -> None:
-        """Appends a repeated KeyValue field and ends the row."""
+    def add_row(self, pairs: Any, trace_id: str, time_us: int) -> None:
+        """Appends the attributes of one row, a repeated KeyValue field."""
         for pair in pairs:
-            self.add(pair.key, *flatten_value(pair.value))
-        self.end_row()
-
-    def end_row(self) -> None:
-        """Ends the current row."""
+            key = pair.key
+            kind, text = fold_value(self._bodies, trace_id, time_us, key, *flatten_value(pair.value))
+            self._keys.append(key)
+            self._kinds.append(kind)
+            self._values.append(text)
         self._offsets.append(len(self._keys))
 
     def build(self) -> pa.Array:
         """Returns the column."""
         fields = [pa.array(column, pa.string()) for column in (self._keys, self._kinds, self._values)]
-        structs = pa.StructArray.from_arrays(fields, names=["key", "kind", "value"])
-        return pa.ListArray.from_arrays(pa.array(self._offsets, pa.int32()), structs).cast(ATTRIBUTES)
+        structs = pa.StructArray.from_arrays(fields, fields=list(ATTRIBUTES.value_type))
+        return pa.ListArray.from_arrays(pa.array(self._offsets, pa.int32()), structs, type=ATTRIBUTES)
 
 
-def list_column(offsets: Sequence[int], columns: Mapping[str, pa.Array]) -> pa.Array:
-    """Returns a column of lists of structs from flat columns."""
-    structs = pa.StructArray.from_arrays(list(columns.values()), names=list(columns))
-    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), structs)
+def fold_value(
+    bodies: Bodies, trace_id: str, time_us: int, key: str, kind: str, text: str | None
+) -> tuple[str, str | None]:
+    """Returns (kind, text), folded when the text is long and belongs to a trace."""
+    if text is None or len(text) < MIN_TEXT or not trace_id:
+        return kind, text
+    return kind + FOLDED, bodies.fold(trace_id, time_us, key, text)

@@ -13,12 +13,11 @@ import pyarrow.parquet as pq
 from .durable import publish
 from .layout import Layout
 from .manifest import DataFile
-from .schema import KEYS, LOW_CARDINALITY, SORTING
+from .schema import LOW_CARDINALITY, TABLES
 
 _MAX_ROWS = 16_384
 _GROUP_BYTES = 32 << 20
 """Rows per group are bounded by both: looking up one trace reads whole row groups."""
-_TIME = {"spans": "started", "log_records": "time"}
 
 
 def write_file(layout: Layout, kind: str, table: pa.Table, *, tier: str, level: int = 1) -> DataFile:
@@ -26,7 +25,7 @@ def write_file(layout: Layout, kind: str, table: pa.Table, *, tier: str, level: 
 
     `level` is the zstd level: files that will soon be merged are not worth more than 1.
     """
-    ordered = table.sort_by([("trace_id", "ascending"), (SORTING[kind], "ascending")])
+    ordered = table.sort_by([("trace_id", "ascending"), (TABLES[kind].order, "ascending")])
     name = f"{kind}-{tier}-{time.time_ns():020d}-{secrets.token_hex(3)}.parquet"
     temporary, final = layout.data / f".{name}.tmp", layout.data / name
     pq.write_table(
@@ -39,7 +38,7 @@ def write_file(layout: Layout, kind: str, table: pa.Table, *, tier: str, level: 
         data_page_size=1 << 20,
     )
     publish(temporary, final)
-    bounds = pc.min_max(ordered[_TIME[kind]].cast(pa.int64())).as_py()
+    bounds = pc.min_max(ordered[TABLES[kind].time].cast(pa.int64())).as_py()
     return DataFile(
         path=str(final.relative_to(layout.root)),
         kind=kind,
@@ -54,7 +53,7 @@ def write_file(layout: Layout, kind: str, table: pa.Table, *, tier: str, level: 
 
 def read_keys(path: Path, kind: str, trace_ids: Iterable[str]) -> set[tuple[str, str]]:
     """Returns the (trace id, row key) pairs that a file holds of some traces."""
-    columns = ["trace_id", KEYS[kind]]
+    columns = ["trace_id", TABLES[kind].key]
     table = pq.read_table(path, columns=columns, filters=[("trace_id", "in", list(trace_ids))])
     return set(zip(*(table[column].to_pylist() for column in columns), strict=True))
 

@@ -4,13 +4,15 @@ Best effort over the conventions in use, looking at a single span and its events
 recorded, and nothing here decides about replay: the dialects read the full attributes for that.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import orjson
 
 from ..spans import AnyValue
+from .outputs import FLAT_PREFIXES, Called, find_calls, find_finish_reason, find_text
 
 Found: TypeAlias = Mapping[str, AnyValue]
 """The attributes of a span that `is_relevant` let through."""
@@ -30,8 +32,10 @@ class Promoted:
     cost_usd: float | None = None
     finish_reason: str | None = None
     """As recorded: conventions spell it differently."""
-    tool_names: tuple[str, ...] = ()
-    """Tools that the reply calls, each once, in order."""
+    tool_calls: tuple[Called, ...] = ()
+    """What the reply calls, in order."""
+    reply_text: str | None = None
+    """The beginning of what the reply says."""
     tool_name: str | None = None
     """The tool that this span executes."""
     session_id: str | None = None
@@ -106,55 +110,69 @@ _CONTENT = frozenset((
     "gen_ai.prompt.0.content",
 ))  # fmt: skip
 _JSON_KEYS = ("llm.invocation_parameters", "langfuse.observation.usage_details", "langfuse.observation.cost_details")
-_FLAT_PREFIXES = ("llm.output_messages.", "gen_ai.completion.")
-_FLAT_SUFFIXES = (".tool_call.function.name", ".function_call.name")
-_EXACT = frozenset((*(key for keys in _FIRST_OF.values() for key in keys), *_KIND_KEYS, *_CONTENT, *_JSON_KEYS))
+_RANKED = {
+    key: (column, rank)
+    for column, keys in {**_FIRST_OF, "operation": _KIND_KEYS}.items()
+    for rank, key in enumerate(keys)
+}
+_EXACT = frozenset((*_RANKED, *_CONTENT, *_JSON_KEYS))
 
 
+@lru_cache(maxsize=4096)
 def is_relevant(key: str) -> bool:
     """Tells whether `promote` wants to see an attribute."""
-    return key in _EXACT or key.startswith(_FLAT_PREFIXES)
+    return key in _EXACT or key.startswith(FLAT_PREFIXES)
 
 
 def promote(found: Found) -> Promoted:
     """Returns the promoted columns from the relevant attributes of one span (and of its events)."""
     if not found:
         return NOTHING
-    operation = _operation(found)
-    first = {column: _first(found, keys) for column, keys in _FIRST_OF.items()}
+    first = _first(found)
+    operation = _operation(first.get("operation"))
     is_model = operation in MODEL_OPERATIONS
-    outputs = [_parsed(found.get(key)) for key in _OUTPUTS] if is_model else []
+    outputs = [_parsed(found[key]) for key in _OUTPUTS if key in found] if is_model else []
+    flat = {key: value for key, value in found.items() if key.startswith(FLAT_PREFIXES)} if is_model else {}
     usage = _mapping(found.get("langfuse.observation.usage_details"))
     cost = _mapping(found.get("langfuse.observation.cost_details"))
     parameters = _mapping(found.get("llm.invocation_parameters"))
+    flat = {key: value for key, value in found.items() if key.startswith(FLAT_PREFIXES)}
     return Promoted(
         operation=operation,
-        provider=_text(first["provider"]),
-        request_model=_text(first["request_model"]) or _text(parameters.get("model")),
-        response_model=_text(first["response_model"]),
-        input_tokens=_count(first["input_tokens"], usage.get("input")),
-        output_tokens=_count(first["output_tokens"], usage.get("output")),
-        cost_usd=_amount(first["cost_usd"], cost.get("total")),
-        finish_reason=_reason(first["finish_reason"]) or next(_find_reasons(outputs), None),
-        tool_names=_called_tools(found, outputs) if is_model else (),
-        tool_name=_text(first["tool_name"]) if operation == "execute_tool" else None,
-        session_id=_text(first["session_id"]),
-        user_id=_text(first["user_id"]),
-        error_type=_text(first["error_type"]),
-        has_content=any(key in _CONTENT or key.startswith(_FLAT_PREFIXES) for key in found),
+        provider=_text(first.get("provider")),
+        request_model=_text(first.get("request_model")) or _text(parameters.get("model")),
+        response_model=_text(first.get("response_model")),
+        input_tokens=_count(first.get("input_tokens"), usage.get("input")),
+        output_tokens=_count(first.get("output_tokens"), usage.get("output")),
+        cost_usd=_amount(first.get("cost_usd"), cost.get("total")),
+        finish_reason=_reason(first.get("finish_reason")) or find_finish_reason(outputs),
+        tool_calls=find_calls(flat, outputs),
+        reply_text=find_text(flat, [*outputs, *_plain_texts(found)]) if is_model else None,
+        tool_name=_text(first.get("tool_name")) if operation == "execute_tool" else None,
+        session_id=_text(first.get("session_id")),
+        user_id=_text(first.get("user_id")),
+        error_type=_text(first.get("error_type")),
+        has_content=bool(flat) or not _CONTENT.isdisjoint(found),
     )
 
 
-def _operation(found: Found) -> str | None:
-    word = _text(_first(found, _KIND_KEYS))
+def _first(found: Found) -> dict[str, AnyValue]:
+    """Returns column → the value of its most telling attribute."""
+    best: dict[str, tuple[int, AnyValue]] = {}
+    for key, value in found.items():
+        if key in _RANKED and value is not None and value != "":
+            column, rank = _RANKED[key]
+            if column not in best or rank < best[column][0]:
+                best[column] = (rank, value)
+    return {column: value for column, (_, value) in best.items()}
+
+
+def _operation(value: AnyValue) -> str | None:
+    word = _text(value)
     if word is None:
         return None
     word = word.strip('"').lower()  # MLflow writes every value as JSON
     return _OPERATIONS.get(word, word)
-
-
-def _first(found: Found, keys: Iterable[str]) -> AnyValue:
-    return next((found[key] for key in keys if found.get(key) not in (None, "")), None)
 
 
 def _text(value: AnyValue) -> str | None:
@@ -183,6 +201,12 @@ def _parsed(value: AnyValue) -> Any:
         return None  # cut by a length limit, or not JSON at all: then this source says nothing
 
 
+def _plain_texts(found: Found) -> list[str]:
+    """Returns what was said where a span gives the reply as words and not as JSON."""
+    texts = (_text(found.get(key)) for key in ("ai.response.text", *_OUTPUTS))
+    return [text for text in texts if text and text[0] not in "{["]
+
+
 def _mapping(value: AnyValue) -> Mapping[str, Any]:
     parsed = _parsed(value)
     return parsed if isinstance(parsed, dict) else {}
@@ -194,48 +218,3 @@ def _reason(value: AnyValue) -> str | None:
     if isinstance(value, list | tuple):
         value = value[0] if value else None
     return _text(value)
-
-
-def _find_reasons(outputs: Iterable[Any]) -> Iterator[str]:
-    for item in _walk(outputs):
-        for key in ("finish_reason", "stop_reason", "finishReason", "stopReason"):
-            if isinstance(item.get(key), str):
-                yield item[key]
-
-
-def _called_tools(found: Found, outputs: Iterable[Any]) -> tuple[str, ...]:
-    flat = [_text(v) for k, v in found.items() if k.startswith(_FLAT_PREFIXES) and _is_call_name(k)]
-    names = [name for name in flat if name] or [name for item in _walk(outputs) if (name := _tool_call(item))]
-    return tuple(dict.fromkeys(names))
-
-
-def _is_call_name(key: str) -> bool:
-    return key.endswith(_FLAT_SUFFIXES) or (".tool_calls." in key and key.endswith(".name"))
-
-
-def _walk(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yields every object inside a parsed reply, outer before inner."""
-    stack = [value]
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Mapping):
-            yield item
-            stack += reversed(list(item.values()))
-        elif isinstance(item, list | tuple):
-            stack += reversed([i for i in item if not _is_history(i)])
-
-
-def _is_history(item: Any) -> bool:
-    """Tells an earlier message in a list that holds request and reply alike (pydantic-ai's `events`)."""
-    return isinstance(item, Mapping) and str(item.get("event.name", "gen_ai.choice")) != "gen_ai.choice"
-
-
-def _tool_call(item: Mapping[str, Any]) -> str | None:
-    """Returns the tool's name if the object is a tool call in any provider's form."""
-    for key in ("function", "toolUse", "functionCall", "function_call"):
-        inner = item.get(key)
-        if isinstance(inner, Mapping) and ("arguments" in inner or "input" in inner or "args" in inner):
-            return _text(inner.get("name"))
-    if item.get("type") in ("tool_call", "tool_use", "function_call", "tool-call"):
-        return _text(item.get("name")) or _text(item.get("toolName"))
-    return _text(item.get("toolName")) if "toolCallId" in item else None

@@ -1,30 +1,38 @@
 """DuckDB over one snapshot of the manifest."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import duckdb
 import pyarrow as pa
 
-from .layout import Layout
+from .bodies import trace_of, unfold
 from .views import FILE_VIEWS, MACROS, VIEWS
 
+Snapshot = Mapping[str, Sequence[str]]
+"""Table → paths of its files."""
+_CACHED_TRACES = 64
 
-def connect(layout: Layout, snapshot: Mapping[str, Sequence[str]], *, sandboxed: bool) -> duckdb.DuckDBPyConnection:
+
+def connect(
+    snapshot: Snapshot, bodies: Callable[[str], Mapping[str, str]], *, sandboxed: bool
+) -> duckdb.DuckDBPyConnection:
     """Returns an in-memory DuckDB with the views over the files of a snapshot.
 
-    `sandboxed` is for SQL that comes from outside: such a connection reaches no file but those of the snapshot, and
-    its configuration is locked.
+    `bodies` gives the messages of a trace by hash. `sandboxed` is for SQL that comes from outside: such a connection
+    reaches no file but those of the snapshot, and its configuration is locked.
     """
     db = duckdb.connect(":memory:")
     db.execute("SET TimeZone = 'UTC'")
-    paths = {kind: [str(layout.root / path) for path in files] for kind, files in snapshot.items()}
     for kind, view in FILE_VIEWS.items():
-        db.execute(f"CREATE VIEW {view} AS SELECT * FROM read_parquet({_list(paths[kind])}, union_by_name = true)")
+        db.execute(f"CREATE VIEW {view} AS SELECT * FROM read_parquet({_list(snapshot[kind])}, union_by_name = true)")
+    cached = lru_cache(maxsize=_CACHED_TRACES)(bodies)
+    db.create_function("unfold", lambda folded: unfold(folded, cached(trace_of(folded))), ["VARCHAR"], "VARCHAR")
     for statement in (*MACROS, *(view.sql for view in VIEWS)):
         db.execute(statement)
     if sandboxed:
-        db.execute(f"SET allowed_paths = {_list([path for files in paths.values() for path in files])}")
+        db.execute(f"SET allowed_paths = {_list([path for files in snapshot.values() for path in files])}")
         db.execute("SET enable_external_access = false")
         db.execute("SET lock_configuration = true")
     return db

@@ -18,9 +18,9 @@ from .durable import try_lock
 from .layout import Layout
 from .manifest import Commit, DataFile, Manifest
 from .parquet import read_keys, write_file
-from .schema import KEYS
-from .tables import LogTable, SpanTable
-from .wal import Frame, FrameKind, Retirement, list_segments, read_segment, retire_segment
+from .schema import TABLES
+from .tables import build_tables
+from .wal import Frame, Retirement, list_segments, read_segment, retire_segment
 
 logger = logging.getLogger(__name__)
 
@@ -98,32 +98,22 @@ def _read_batch(layout: Layout, rolled: Mapping[str, int]) -> Batch:
 
 
 def _commit_batch(layout: Layout, manifest: Manifest, batch: Batch, report: RollReport) -> None:
-    seq = manifest.next_seq()
-    tables, next_seq = _build_tables(layout, batch.frames, seq, report)
+    def reject(frame: Frame, error: FormatError) -> None:
+        logger.warning("an undecodable request is set aside: %s", error)
+        _quarantine(layout, frame)
+        report.quarantined += 1
+
+    built = build_tables(batch.frames, manifest.next_seq(), reject)
     files: list[DataFile] = []
-    for kind, table in tables.items():
+    for kind, table in built.tables.items():
         fresh = _without_known(layout, manifest, kind, table)
-        report.duplicates += table.num_rows - fresh.num_rows
-        report.rows += fresh.num_rows
+        if kind != "messages":
+            report.duplicates += table.num_rows - fresh.num_rows
+            report.rows += fresh.num_rows
         if fresh.num_rows:
             files.append(write_file(layout, kind, fresh, tier="hot"))
-    manifest.commit(Commit(files=files, rolled=batch.rolled, next_seq=next_seq))
+    manifest.commit(Commit(files=files, rolled=batch.rolled, next_seq=built.next_seq))
     report.frames = len(batch.frames)
-
-
-def _build_tables(
-    layout: Layout, frames: Sequence[Frame], seq: int, report: RollReport
-) -> tuple[dict[str, pa.Table], int]:
-    spans, logs = SpanTable(seq), LogTable(seq)
-    for frame in frames:
-        try:
-            (spans if frame.kind is FrameKind.TRACES else logs).add(frame)
-        except FormatError as error:
-            logger.warning("an undecodable request is set aside: %s", error)
-            _quarantine(layout, frame)
-            report.quarantined += 1
-    tables = {"spans": spans.build(), "log_records": logs.build()}
-    return tables, seq + max(table.num_rows for table in tables.values())
 
 
 def _quarantine(layout: Layout, frame: Frame) -> None:
@@ -134,7 +124,7 @@ def _quarantine(layout: Layout, frame: Frame) -> None:
 
 def _without_known(layout: Layout, manifest: Manifest, kind: str, table: pa.Table) -> pa.Table:
     """Returns the rows whose (trace, key) is new; of two in one batch, the first."""
-    pairs = list(zip(table["trace_id"].to_pylist(), table[KEYS[kind]].to_pylist(), strict=True))
+    pairs = list(zip(table["trace_id"].to_pylist(), table[TABLES[kind].key].to_pylist(), strict=True))
     known: set[tuple[str | None, str]] = set()
     for path, trace_ids in manifest.files_of(kind, {trace_id for trace_id, _ in pairs if trace_id}).items():
         known |= read_keys(layout.root / path, kind, trace_ids)

@@ -1,10 +1,13 @@
 """Rows of the Parquet tables → spans and log records."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from ..spans import Attributes, Link, LogRecord, Resource, Scope, Span, SpanEvent
 from .attributes import from_json_text, restore_attributes, restore_value
+
+Bodies: TypeAlias = Mapping[str, str]
+"""The messages of a trace, by hash."""
 
 
 class Senders:
@@ -32,7 +35,7 @@ def _entity(text: str) -> dict[str, Any]:
     return dict(cast(Attributes, from_json_text(text)))
 
 
-def read_span(row: Mapping[str, Any], senders: Senders) -> Span:
+def read_span(row: Mapping[str, Any], senders: Senders, bodies: Bodies) -> Span:
     """Returns the span of a row of `spans`."""
     return Span(
         trace_id=row["trace_id"],
@@ -42,9 +45,9 @@ def read_span(row: Mapping[str, Any], senders: Senders) -> Span:
         kind=row["kind"],
         start_ns=row["start_ns"],
         end_ns=row["end_ns"],
-        attributes=restore_attributes(row["attributes"]),
-        events=tuple(_read_event(event) for event in row["events"]),
-        links=tuple(_read_link(link) for link in row["links"]),
+        attributes=restore_attributes(row["attributes"], bodies),
+        events=tuple(_read_event(event, bodies) for event in row["events"]),
+        links=tuple(_read_link(link, bodies) for link in row["links"]),
         status_code=row["status_code"],
         status_message=row["status_message"],
         trace_state=row["trace_state"],
@@ -57,7 +60,7 @@ def read_span(row: Mapping[str, Any], senders: Senders) -> Span:
     )
 
 
-def read_log_record(row: Mapping[str, Any], senders: Senders) -> LogRecord:
+def read_log_record(row: Mapping[str, Any], senders: Senders, bodies: Bodies) -> LogRecord:
     """Returns the log record of a row of `log_records`."""
     return LogRecord(
         trace_id=row["trace_id"],
@@ -67,8 +70,8 @@ def read_log_record(row: Mapping[str, Any], senders: Senders) -> LogRecord:
         event_name=row["event_name"],
         severity_number=row["severity_number"],
         severity_text=row["severity_text"],
-        body=restore_value(row["body_kind"], row["body"]),
-        attributes=restore_attributes(row["attributes"]),
+        body=restore_value(row["body_kind"], row["body"], bodies),
+        attributes=restore_attributes(row["attributes"], bodies),
         flags=row["flags"],
         dropped_attributes_count=row["dropped_attributes_count"],
         resource=senders.resource(row["resource"]),
@@ -76,9 +79,9 @@ def read_log_record(row: Mapping[str, Any], senders: Senders) -> LogRecord:
     )
 
 
-def _read_event(row: Mapping[str, Any]) -> SpanEvent:
-    return SpanEvent(**{**row, "attributes": restore_attributes(row["attributes"])})
+def _read_event(row: Mapping[str, Any], bodies: Bodies) -> SpanEvent:
+    return SpanEvent(**{**row, "attributes": restore_attributes(row["attributes"], bodies)})
 
 
-def _read_link(row: Mapping[str, Any]) -> Link:
-    return Link(**{**row, "attributes": restore_attributes(row["attributes"])})
+def _read_link(row: Mapping[str, Any], bodies: Bodies) -> Link:
+    return Link(**{**row, "attributes": restore_attributes(row["attributes"], bodies)})

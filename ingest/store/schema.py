@@ -1,5 +1,9 @@
 """The Parquet tables. Columns are only ever added; a reader fills what older files lack with NULL."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import pyarrow as pa
 
 from .attributes import ATTRIBUTES
@@ -26,6 +30,8 @@ LINKS = pa.list_(
     ])
 )  # fmt: skip
 
+TOOL_CALLS = pa.list_(pa.struct([("name", pa.string()), ("arguments", pa.string())]))
+
 SPANS = pa.schema([
     # Ids are hex text: DuckDB 1.5 gives wrong answers for equality on BLOB columns of Parquet files.
     ("trace_id", pa.string()),
@@ -49,6 +55,8 @@ SPANS = pa.schema([
     ("cost_usd", pa.float64()),
     ("finish_reason", pa.string()),
     ("tool_names", pa.list_(pa.string())),
+    ("tool_calls", TOOL_CALLS),
+    ("reply_text", pa.string()),
     ("tool_name", pa.string()),
     ("session_id", pa.string()),
     ("user_id", pa.string()),
@@ -91,12 +99,33 @@ LOG_RECORDS = pa.schema([
     ("received_ns", pa.uint64()),
 ])  # fmt: skip
 
-TABLES = {"spans": SPANS, "log_records": LOG_RECORDS}
-"""Table name → schema."""
-KEYS = {"spans": "span_id", "log_records": "record_id"}
-"""Table name → the column that, within a trace, tells one row from another."""
-SORTING = {"spans": "start_ns", "log_records": "seq"}
-"""Table name → the column that rows of one trace are sorted by."""
+MESSAGES = pa.schema([
+    ("trace_id", pa.string()),
+    ("hash", pa.string()),
+    ("time", pa.timestamp("us")),
+    ("body", pa.string()),
+    ("seq", pa.int64()),
+])  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSpec:
+    """What tells the tables apart."""
+
+    schema: pa.Schema
+    key: str
+    """The column that, within a trace, tells one row from another."""
+    order: str
+    """The column that rows of one trace are sorted by."""
+    time: str
+    """The column by which rows grow old."""
+
+
+TABLES = {
+    "spans": TableSpec(schema=SPANS, key="span_id", order="start_ns", time="started"),
+    "log_records": TableSpec(schema=LOG_RECORDS, key="record_id", order="seq", time="time"),
+    "messages": TableSpec(schema=MESSAGES, key="hash", order="seq", time="time"),
+}
 
 LOW_CARDINALITY = (
     "name", "service", "scope_name", "operation", "provider", "request_model", "response_model", "finish_reason",
@@ -106,3 +135,14 @@ LOW_CARDINALITY = (
     "events.list.element.attributes.list.element.kind",
 )  # fmt: skip
 """Columns worth a dictionary; the others, large text above all, are better left to zstd alone."""
+
+
+def build_table(
+    schema: pa.Schema, names: Sequence[str], rows: Sequence[Sequence[Any]], nested: Mapping[str, pa.Array]
+) -> pa.Table:
+    """Returns a table from rows (whose columns are `names`) and the columns that were built elsewhere."""
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True)) if rows else dict.fromkeys(names, ())
+    arrays = [
+        nested[field.name] if field.name in nested else pa.array(columns[field.name], field.type) for field in schema
+    ]
+    return pa.Table.from_arrays(arrays, schema=schema)

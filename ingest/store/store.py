@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from ..errors import StoreError
 from ..otlp import encode_logs, encode_traces
@@ -17,7 +17,7 @@ from .reader import connect, read_trace
 from .roller import roll, roll_everything
 from .rows import Senders, read_log_record, read_span
 from .runs import resolve_run
-from .schema import SORTING, TABLES
+from .schema import TABLES
 from .wal import Frame, FrameKind, Position, WalWriter
 
 if TYPE_CHECKING:
@@ -111,17 +111,18 @@ class Store:
         The connection cannot change the store. It stays valid for ten minutes of compaction; take a new one to see
         new data. `sandboxed`: it can reach no other file either.
         """
-        return connect(self._layout, self._manifest.snapshot(), sandboxed=sandboxed)
+        paths = {kind: self._absolute(files) for kind, files in self._manifest.snapshot().items()}
+        return connect(paths, self._bodies, sandboxed=sandboxed)
 
     def spans(self, trace_id: TraceId) -> list[Span]:
         """Returns the spans of a trace in start order; empty when the trace is unknown."""
-        senders = Senders()
-        return [read_span(row, senders) for row in self._rows("spans", trace_id)]
+        senders, bodies = Senders(), self._bodies(trace_id)
+        return [read_span(row, senders, bodies) for row in self._rows("spans", trace_id)]
 
     def logs(self, trace_id: TraceId) -> list[LogRecord]:
         """Returns the log records of a trace in the order of arrival."""
-        senders = Senders()
-        return [read_log_record(row, senders) for row in self._rows("log_records", trace_id)]
+        senders, bodies = Senders(), self._bodies(trace_id)
+        return [read_log_record(row, senders, bodies) for row in self._rows("log_records", trace_id)]
 
     def all_trace_ids(self) -> list[TraceId]:
         """Returns every trace that has spans, whyspan's own included, sorted."""
@@ -136,9 +137,15 @@ class Store:
         with self.connect() as db:
             return resolve_run(db, reference)
 
-    def _rows(self, kind: str, trace_id: TraceId) -> list[dict[str, object]]:
+    def _rows(self, kind: str, trace_id: str) -> list[dict[str, Any]]:
         files = self._manifest.files_of(kind, [trace_id])
-        return read_trace([str(self.path / file) for file in files], trace_id, SORTING[kind])
+        return read_trace(self._absolute(files), trace_id, TABLES[kind].order)
+
+    def _bodies(self, trace_id: str) -> dict[str, str]:
+        return {row["hash"]: row["body"] for row in self._rows("messages", trace_id)}
+
+    def _absolute(self, files: Iterable[str]) -> list[str]:
+        return [str(self.path / file) for file in files]
 
     def _make_visible(self, position: Position) -> None:
         """Rolls up to the position, unless another process does."""
@@ -164,7 +171,7 @@ def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
 def _add_schema_files(layout: Layout, manifest: Manifest) -> None:
     """Gives each table a file without rows, so that a view over a new store has all its columns."""
     missing = [kind for kind in TABLES if not manifest.files(kind)]
-    files = [write_file(layout, kind, TABLES[kind].empty_table(), tier="schema") for kind in missing]
+    files = [write_file(layout, kind, TABLES[kind].schema.empty_table(), tier="schema") for kind in missing]
     if files:
         manifest.commit(Commit(files=files, rolled={}, next_seq=manifest.next_seq()))
 

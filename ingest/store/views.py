@@ -7,11 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .. import conventions as c
+from .bodies import FOLDED
 from .promotion import MODEL_OPERATIONS
 
-ATTR = "list_filter(attributes, lambda pair: pair.key = name)[1].value"
-MACROS = (f"CREATE MACRO attr(attributes, name) AS ({ATTR})",)
-"""`attr(attributes, 'key')`: the value of an attribute as text, NULL when there is none."""
+_ARGUMENT = (
+    "list_filter(list_transform(list_filter(tool_calls, lambda call: call.name = tool AND json_valid(call.arguments)), "
+    "lambda call: call.arguments ->> path), lambda value: value IS NOT NULL)[1]"
+)
+MACROS = (
+    f"CREATE MACRO whole(kind, text) AS (CASE WHEN ends_with(kind, '{FOLDED}') THEN unfold(text) ELSE text END)",
+    "CREATE MACRO pair_text(pair) AS (whole(pair.kind, pair.value))",
+    "CREATE MACRO attr(attributes, name) AS (pair_text(list_filter(attributes, lambda pair: pair.key = name)[1]))",
+    f"CREATE MACRO argument(tool_calls, tool, path) AS ({_ARGUMENT})",
+)
+"""`attr(attributes, 'key')`: the value of an attribute as text, NULL when there is none.
+`argument(tool_calls, 'tool', '$.path')`: what a call of the tool passes there, as text, NULL when nothing does.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,15 @@ _USAGE = (
 _ERROR = Column("error", "VARCHAR", "error", "Error type or message; NULL when nothing failed.")
 _LATENCY = Column("latency_ms", "DOUBLE", "duration_ms", "Duration in milliseconds.")
 
+_TOOL_CALLS = 'STRUCT("name" VARCHAR, arguments VARCHAR)[]'
+_ACTED = (
+    Column("tool_names", "VARCHAR[]", "tool_names", "Tools that the reply calls."),
+    Column(
+        "tool_calls", _TOOL_CALLS, "tool_calls", "The calls; `argument(tool_calls, 'tool', '$.path')` looks inside."
+    ),
+    Column("reply_text", "VARCHAR", "reply_text", "What the reply says, its first 1,000 characters."),
+)
+
 SPANS = View(
     name="spans",
     help="Every span once, whoever sent it.",
@@ -97,9 +117,9 @@ SPANS = View(
         Column("response_model", "VARCHAR", "response_model", "Model that answered."),
         *_USAGE,
         Column("finish_reason", "VARCHAR", "finish_reason", "As recorded: conventions spell it differently."),
-        Column("tool_names", "VARCHAR[]", "tool_names", "Tools that the reply calls."),
+        *_ACTED,
         Column("tool_name", "VARCHAR", "tool_name", "Tool that this span executes."),
-        Column("attributes", _ATTRIBUTES, "attributes", "All attributes; `attr(attributes, 'key')` gives one as text."),
+        Column("attributes", _ATTRIBUTES, "attributes", "All attributes. Read one with `attr(attributes, 'key')`."),
         Column("events", _EVENTS, "events", "Span events."),
         Column("links", _LINKS, "links", "Links to other spans."),
         Column("resource", "VARCHAR", "resource", "Sender as JSON: `resource->>'$.attributes.\"host.name\"'`."),
@@ -129,9 +149,14 @@ LOG_RECORDS = View(
         Column("event_name", "VARCHAR", "event_name", "Name of the event."),
         Column("severity_number", "INTEGER", "severity_number", "OTLP severity, 1 to 24."),
         Column("severity_text", "VARCHAR", "severity_text", "Severity as the sender calls it."),
-        Column("body", "VARCHAR", "body", "Body as text; JSON for structured ones."),
-        Column("body_kind", "VARCHAR", "body_kind", "string, int, double, bool, bytes, array, kvlist or none."),
-        Column("attributes", _ATTRIBUTES, "attributes", "All attributes; `attr(attributes, 'key')` gives one as text."),
+        Column("body", "VARCHAR", "whole(body_kind, body)", "Body as text; JSON for structured ones."),
+        Column(
+            "body_kind",
+            "VARCHAR",
+            f"rtrim(body_kind, '{FOLDED}')",
+            "string, int, double, bool, bytes, array, kvlist or none.",
+        ),
+        Column("attributes", _ATTRIBUTES, "attributes", "All attributes. Read one with `attr(attributes, 'key')`."),
         Column("service", "VARCHAR", "service", "`service.name` of the sender."),
         Column("scope_name", "VARCHAR", "scope_name", "Name of the instrumentation scope."),
         Column("resource", "VARCHAR", "resource", "Sender as JSON."),
@@ -142,6 +167,20 @@ LOG_RECORDS = View(
     source="FROM log_record_files",
 )
 
+MESSAGES = View(
+    name="messages",
+    help="Long text of spans and log records, each piece once a trace: the table to search content in.",
+    columns=(
+        Column("trace_id", "VARCHAR", "trace_id", "Trace that holds the text."),
+        Column("hash", "VARCHAR", "hash", "BLAKE2b of the text, 32 hex digits."),
+        Column("time", "TIMESTAMP", "time", "Start of the span that brought it first, UTC."),
+        Column("body", "VARCHAR", "body", "The text."),
+    ),
+    source="FROM message_files",
+)
+
+_COMPLETENESS = "CASE WHEN NOT has_content THEN 'none' WHEN dropped_attributes_count > 0 THEN 'cut' ELSE 'content' END"
+
 LLM_CALLS = View(
     name="llm_calls",
     help="One row a model call. Where instrumentations nest, the inner call with the content counts, agents never do.",
@@ -150,16 +189,24 @@ LLM_CALLS = View(
         Column("parent_span_id", "VARCHAR", "parent_span_id", "NULL for a root."),
         _STARTED,
         *_SENDER,
+        Column("user_id", "VARCHAR", "user_id", "User, when recorded."),
         Column("provider", "VARCHAR", "provider", "Provider, as recorded."),
         Column("model", "VARCHAR", "coalesce(request_model, response_model)", "Model asked for, else that answered."),
         Column("response_model", "VARCHAR", "response_model", "Model that answered."),
         Column("operation", "VARCHAR", "operation", ", ".join(MODEL_OPERATIONS)),
-        Column("tool_names", "VARCHAR[]", "tool_names", "Tools that the reply calls."),
+        *_ACTED,
         Column("finish_reason", "VARCHAR", "finish_reason", "As recorded."),
         _ERROR,
         *_USAGE,
         _LATENCY,
         Column("name", "VARCHAR", "name", "Name of the span."),
+        Column(
+            "completeness",
+            "VARCHAR",
+            _COMPLETENESS,
+            "content: messages are on the span; cut: but the SDK left some "
+            "attributes out; none: not on the span. `whyspan calls` grades the rebuilt request.",
+        ),
     ),
     source=f"""FROM (SELECT * FROM spans WHERE {_MODEL} AND {_FOREIGN}) AS call
 WHERE NOT EXISTS (
@@ -279,30 +326,84 @@ CLAIMS = View(
     source=f"FROM spans WHERE {_OWN} AND attr(attributes, '{c.KIND}') = '{c.KIND_CLAIM}'",
 )
 
+_SCORE = (
+    Column("name", "VARCHAR", "name", "What was judged."),
+    Column("value", "DOUBLE", "try_cast(value AS DOUBLE)", "The score, when it is a number."),
+    Column("label", "VARCHAR", "label", "The score in a word."),
+    Column("explanation", "VARCHAR", "explanation", "Why."),
+    Column("source", "VARCHAR", "source", "`service.name` of who judged."),
+)
+_EVENT = "gen_ai.evaluation.result"
+
+SCORES = View(
+    name="scores",
+    help="Judgements of others about a run or one of its spans: OTel evaluation results, OpenInference evaluations.",
+    columns=(
+        Column("trace_id", "VARCHAR", "trace_id", "Trace that was judged."),
+        Column("span_id", "VARCHAR", "span_id", "Span that was judged; NULL when it is the run as a whole."),
+        _STARTED,
+        *_SCORE,
+    ),
+    source=f"""FROM (
+    SELECT trace_id, parent_span_id AS span_id, started, service AS source, unnest(list_filter(events,
+      lambda event: event.name = '{_EVENT}')).attributes AS said, attr(said, 'gen_ai.evaluation.name') AS name,
+      attr(said, 'gen_ai.evaluation.score.value') AS value, attr(said, 'gen_ai.evaluation.score.label') AS label,
+      attr(said, 'gen_ai.evaluation.explanation') AS explanation
+    FROM spans WHERE operation = 'evaluate' AND {_FOREIGN}
+    UNION ALL BY NAME
+    SELECT trace_id, span_id, time AS started, service AS source, attributes AS said,
+      attr(said, 'gen_ai.evaluation.name') AS name, attr(said, 'gen_ai.evaluation.score.value') AS value,
+      attr(said, 'gen_ai.evaluation.score.label') AS label, attr(said, 'gen_ai.evaluation.explanation') AS explanation
+    FROM log_records WHERE event_name = '{_EVENT}' AND {_FOREIGN}
+    UNION ALL BY NAME
+    SELECT trace_id, parent_span_id AS span_id, started, service AS source, attributes AS said,
+      attr(said, 'evaluations.0.evaluation.name') AS name, attr(said, 'evaluations.0.evaluation.score') AS value,
+      attr(said, 'evaluations.0.evaluation.label') AS label,
+      attr(said, 'evaluations.0.evaluation.explanation') AS explanation
+    FROM spans WHERE operation = 'evaluate' AND {_FOREIGN}
+      AND NOT list_contains(list_transform(events, lambda event: event.name), '{_EVENT}'))
+WHERE name IS NOT NULL""",
+)
+
 DECISIONS = View(
     name="decisions",
-    help="Model calls as things to ask `why` about, with the claims made so far.",
+    help="Model calls as things to ask `why` about, with scores and the claims made so far.",
     columns=(
-        Column("trace_id", "VARCHAR", "call.trace_id", "Trace, 32 hex digits."),
+        Column("trace_id", "VARCHAR", "call.trace_id", "Trace, 32 hex digits: the run."),
         Column("span_id", "VARCHAR", "call.span_id", "Span, 16 hex digits."),
         Column("started", "TIMESTAMP", "call.started", "Start, UTC."),
         *_SENDER,
+        Column("user_id", "VARCHAR", "user_id", "User, when recorded."),
         Column("provider", "VARCHAR", "provider", "Provider, as recorded."),
         Column("model", "VARCHAR", "model", "Model asked for, else that answered."),
-        Column("tool_names", "VARCHAR[]", "tool_names", "Tools that the reply calls."),
+        *_ACTED,
         Column("finish_reason", "VARCHAR", "finish_reason", "As recorded."),
         _ERROR,
         *_USAGE,
         Column("latency_ms", "DOUBLE", "latency_ms", "Duration in milliseconds."),
+        Column("completeness", "VARCHAR", "completeness", "content, cut or none, as in `llm_calls`."),
+        Column("scores", "MAP(VARCHAR, DOUBLE)", "own.scores", "Numeric scores of the call; `scores['name']` is one."),
+        Column("run_scores", "MAP(VARCHAR, DOUBLE)", "of_run.scores", "Numeric scores of the run, by name."),
         Column("claims", "BIGINT", "coalesce(made.claims, 0)", "Claims about this decision in the store."),
     ),
     source="""FROM llm_calls AS call
 LEFT JOIN (
     SELECT decision_trace_id, decision_span_id, count(*) AS claims FROM claims GROUP BY ALL) AS made
-  ON made.decision_trace_id = call.trace_id AND made.decision_span_id = call.span_id""",
+  ON made.decision_trace_id = call.trace_id AND made.decision_span_id = call.span_id
+LEFT JOIN (
+    SELECT trace_id, span_id, map(list(name), list(value)) AS scores
+    FROM (SELECT trace_id, span_id, name, max_by(value, started) AS value FROM scores
+      WHERE value IS NOT NULL AND span_id IS NOT NULL GROUP BY ALL) GROUP BY ALL) AS own
+  ON own.trace_id = call.trace_id AND own.span_id = call.span_id
+LEFT JOIN (
+    SELECT trace_id, map(list(name), list(value)) AS scores
+    FROM (SELECT trace_id, name, max_by(value, started) AS value FROM scores
+      WHERE value IS NOT NULL AND (trace_id, coalesce(span_id, '')) NOT IN (SELECT (trace_id, span_id) FROM llm_calls)
+      GROUP BY ALL) GROUP BY ALL) AS of_run
+  ON of_run.trace_id = call.trace_id""",
 )
 
-VIEWS = (SPANS, LOG_RECORDS, LLM_CALLS, TOOL_CALLS, RUNS, TRIALS, CLAIMS, DECISIONS)
+VIEWS = (SPANS, LOG_RECORDS, MESSAGES, LLM_CALLS, TOOL_CALLS, RUNS, TRIALS, CLAIMS, SCORES, DECISIONS)
 """In the order of creation: later ones use earlier ones."""
-FILE_VIEWS = {"spans": "span_files", "log_records": "log_record_files"}
+FILE_VIEWS = {"spans": "span_files", "log_records": "log_record_files", "messages": "message_files"}
 """Table → the inner view over its Parquet files."""

@@ -10,17 +10,20 @@ from whyspan.ingest.store.views import VIEWS, View
 CONTRACT = {
     "spans": "trace_id span_id parent_span_id name kind service session_id user_id started ended duration_ms status "
     "status_message error operation provider request_model response_model input_tokens output_tokens cost_usd "
-    "finish_reason tool_names tool_name attributes events links resource scope scope_name has_content start_ns end_ns "
+    "finish_reason tool_names tool_calls reply_text tool_name attributes events links resource scope scope_name has_content start_ns end_ns "
     "trace_state flags dropped_attributes_count dropped_events_count dropped_links_count seq received",
     "log_records": "trace_id span_id time event_name severity_number severity_text body body_kind attributes service "
     "scope_name resource scope seq received",
+    "messages": "trace_id hash time body",
     "runs": "run_id started duration_ms service session_id name spans llm_calls tool_calls errors input_tokens "
     "output_tokens cost_usd",
-    "llm_calls": "trace_id span_id parent_span_id started service session_id provider model response_model operation "
-    "tool_names finish_reason error input_tokens output_tokens cost_usd latency_ms name",
+    "llm_calls": "trace_id span_id parent_span_id started service session_id user_id provider model response_model "
+    "operation tool_names tool_calls reply_text finish_reason error input_tokens output_tokens cost_usd latency_ms name "
+    "completeness",
     "tool_calls": "trace_id span_id parent_span_id started service session_id tool_name error latency_ms",
-    "decisions": "trace_id span_id started service session_id provider model tool_names finish_reason error "
-    "input_tokens output_tokens cost_usd latency_ms claims",
+    "scores": "trace_id span_id started name value label explanation source",
+    "decisions": "trace_id span_id started service session_id user_id provider model tool_names tool_calls reply_text "
+    "finish_reason error input_tokens output_tokens cost_usd latency_ms completeness scores run_scores claims",
     "trials": "trace_id span_id started decision_trace_id decision_span_id case_id target intervention_id "
     "intervention_kind intervention sample outcome model error input_tokens output_tokens cost_usd latency_ms",
     "claims": "trace_id span_id started claim_id decision_trace_id decision_span_id case_id target kind verdict scope "
