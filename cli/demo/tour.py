@@ -120,8 +120,17 @@ class Tour:
         return self._pytest(path, model_url, f"plus {fix.best_rule.candidate.title}") and fails
 
     def _pytest(self, path: Path, model_url: str, about: str) -> bool:
-        options = ["-q", "--tb=short", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", str(self.folder)]
-        command = [sys.executable, "-m", "pytest", *options, str(path), "--whyspan-base-url", model_url]
+        options = [
+            "-q",
+            "--tb=short",
+            "-p",
+            "no:cacheprovider",
+            "-c",
+            os.devnull,
+            "--rootdir",
+            str(self.folder.resolve()),
+        ]
+        command = [sys.executable, "-m", "pytest", *options, str(path.resolve()), "--whyspan-base-url", model_url]
         environment = {**os.environ, "PYTEST_ADDOPTS": ""}
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=self.folder, env=environment)
         passes = done.returncode == 0

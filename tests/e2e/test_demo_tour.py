@@ -5,6 +5,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -45,54 +46,86 @@ def read_until(process: subprocess.Popen[str], words: str) -> str:
     raise AssertionError(f"{words!r} never came:\n{text}")
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
-def test_demo_does_the_whole_job(name: str, tmp_path: Path) -> None:
-    scenario = SCENARIOS[name]
-    shown = whyspan("demo", name, "--keep", "kept", cwd=tmp_path)
-    assert shown.returncode == 0, shown.stdout + shown.stderr
-    output = " ".join(shown.stdout.split())
-    assert scenario.planted in output
-    assert "1 failed" in output
-    assert "1 passed" in output
-    assert re.search(r"untrusted-content rule .*?(holds|fails|reduces)", output)
-    assert f"whyspan fix last {scenario.event}" in output
-    assert (tmp_path / "kept/tests" / f"test_{name}.py").is_file()
-    assert (tmp_path / "kept/tests/cases" / f"{name}.case.json").is_file()
-    with Store.open(tmp_path / "kept/store") as store, store.connect() as db:
+@dataclass(frozen=True)
+class Toured:
+    """A demo that has run to its end in a folder of its own."""
+
+    folder: Path
+    code: int
+    output: str
+
+
+@pytest.fixture(scope="module")
+def tours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Toured]:
+    """The demo of every scenario, all at the same time."""
+    folders = {name: tmp_path_factory.mktemp(name) for name in SCENARIOS}
+    processes = {
+        name: subprocess.Popen(
+            [sys.executable, "-m", "whyspan", "demo", name, "--keep", "kept"],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env=environment(),
+        )
+        for name, folder in folders.items()
+    }
+    outputs = {name: process.communicate()[0] for name, process in processes.items()}
+    return {
+        name: Toured(folder=folders[name], code=process.returncode, output=outputs[name])
+        for name, process in processes.items()
+    }
+
+
+EACH = pytest.mark.parametrize("name", SCENARIOS)
+
+
+@EACH
+def test_demo_names_the_planted_sentence_and_a_fix_that_the_test_keeps(name: str, tours: dict[str, Toured]) -> None:
+    tour = tours[name]
+    assert tour.code == 0, tour.output
+    words = " ".join(tour.output.split())
+    assert SCENARIOS[name].planted in words
+    assert re.search("the prompt as it is 1 failed", words)
+    assert re.search("plus .* 1 passed", words)
+    assert f"whyspan fix last {SCENARIOS[name].event}" in words
+    assert (tour.folder / "kept/tests" / f"test_{name}.py").is_file()
+    assert (tour.folder / "kept/tests/cases" / f"{name}.case.json").is_file()
+
+
+@EACH
+def test_claims_are_in_the_agents_own_trace_under_the_decision(name: str, tours: dict[str, Toured]) -> None:
+    with Store.open(tours[name].folder / "kept/store") as store, store.connect() as db:
         causes = db.execute(
             "SELECT c.subject, c.verdict, d.name, p.parent_span_id = d.span_id FROM claims c "
             "JOIN spans p ON p.span_id = c.span_id JOIN spans d ON d.span_id = c.decision_span_id "
             "WHERE c.kind = 'cause' AND d.trace_id = c.trace_id"
         ).fetchall()
         trials = db.execute("SELECT count(*) FROM trials").fetchall()[0][0]
-    subjects = [subject for subject, *_ in causes]
-    assert any(scenario.planted in subject for subject in subjects)
+    assert any(SCENARIOS[name].planted in subject for subject, *_ in causes)
     assert {row[1:] for row in causes} == {("supported", f"chat standin-{name}", True)}
     assert trials > 100
 
 
-def test_untrusted_content_rule_fails_for_ops_and_the_guard_holds(tmp_path: Path) -> None:
-    shown = whyspan("demo", "ops", cwd=tmp_path)
-    words = dict(re.findall(r"^  (untrusted-content rule|action guard) .*?(holds|reduces|fails)", shown.stdout, re.M))
+def test_untrusted_content_rule_fails_for_ops_and_the_guard_holds(tours: dict[str, Toured]) -> None:
+    words = dict(
+        re.findall(r"^  (untrusted-content rule|action guard) .*?(holds|reduces|fails)", tours["ops"].output, re.M)
+    )
     assert words["untrusted-content rule"] == "fails"
     assert words["action guard"] in {"holds", "reduces"}
-    assert list(tmp_path.iterdir()) == []
 
 
-def test_kept_folder_can_be_worked_with(tmp_path: Path) -> None:
-    shown = whyspan("demo", "refund", "--keep", "kept", cwd=tmp_path)
-    kept = shown.stdout.partition("kept in ")[2]
-    commands = re.findall(r"^  whyspan (--store .*)$", kept, re.M)
-    assert len(commands) == 2
-    for command in commands:
-        again = whyspan(*command.split(), cwd=tmp_path)
-        assert again.returncode == 0, again.stdout + again.stderr
-    assert SCENARIOS["refund"].planted in " ".join(again.stdout.split())
-    pytest_command = re.findall(r"^  pytest (.*)$", kept, re.M)[0]
-    tested = subprocess.run(
-        [sys.executable, "-m", "pytest", *pytest_command.split()], cwd=tmp_path, env=environment(), check=False
-    )
-    assert tested.returncode == 0
+def test_kept_folder_can_be_worked_with(tours: dict[str, Toured]) -> None:
+    tour = tours["refund"]
+    kept = tour.output.partition("kept in ")[2]
+    shows, asks = re.findall(r"^  whyspan (--store .*)$", kept, re.M)
+    shown = whyspan(*shows.split(), cwd=tour.folder)
+    assert "issue_refund" in shown.stdout, shown.stderr
+    asked = whyspan(*asks.split(), cwd=tour.folder)
+    assert SCENARIOS["refund"].planted in " ".join(asked.stdout.split()), asked.stderr
+    tests = re.findall(r"^  pytest (.*)$", kept, re.M)[0]
+    command = [sys.executable, "-m", "pytest", "-q", *tests.split()]
+    tested = subprocess.run(command, cwd=tour.folder, env=environment(), check=False, capture_output=True, text=True)
+    assert "1 passed" in tested.stdout
 
 
 def test_demo_goes_on_collecting_until_ctrl_c(started: subprocess.Popen[str]) -> None:

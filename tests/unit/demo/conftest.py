@@ -14,7 +14,7 @@ from whyspan.cli.demo.scenarios import SCENARIOS
 from whyspan.cli.demo.standin import Standin, draw
 
 Request = dict[str, Any]
-DRAWS = 500
+DRAWS = 300
 
 
 class InProcess:
