@@ -17,6 +17,7 @@ COMMANDS = {
     "import": "Bring in spans from files.",
     "runs": "List the runs in the store.",
     "show": "Show one run as a tree, or one decision with its context.",
+    "decisions": "List the decisions one can ask about.",
     "calls": "Print rebuilt model calls with their completeness.",
     "sql": "Query the store with SQL.",
     "why": "Find by experiment what caused a decision.",

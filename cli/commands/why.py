@@ -6,21 +6,25 @@ import click
 
 from ...analysis.attribution.problem import Options
 from ...analysis.attribution.result import Stop
-from ...analysis.attribution.why import find_cause
+from ...analysis.attribution.why import WhyReport, find_cause
 from ...ingest.errors import ExitCode
 from ..output import Paint, Session, write_json
 from ..replaying import ReplayArguments, desk_of, replay_options
 from ..report.why_text import render_why
+from ..selecting import choose_cases, select_option, words
 
 
 @click.command(epilog="Example: whyspan why last tool:forward_email --base-url http://127.0.0.1:8000/v1")
 @click.argument("run", default="last")
 @click.argument("event", default="last")
+@select_option
 @replay_options
 @click.option("--full", is_flag=True, help="Find every cause, not only enough for a headline.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def command(session: Session, run: str, event: str, replay: ReplayArguments, full: bool, as_json: bool) -> int:
+def command(
+    session: Session, run: str, event: str, query: str, replay: ReplayArguments, full: bool, as_json: bool
+) -> int:
     """Find by experiment what caused a decision.
 
     RUN is `last`, a trace id or its beginning, or a session id. EVENT is tool:NAME, tool:NAME[to~'@evil'], text:/RE/,
@@ -30,14 +34,19 @@ def command(session: Session, run: str, event: str, replay: ReplayArguments, ful
     Exit codes: 0 a cause was found, 1 none, 5 the budget ended (repeat with a larger one: it goes on for free).
     """
     with desk_of(session, replay) as desk:
-        report = asyncio.run(find_cause(desk, desk.case(run, event), Options(full=full)))
+        cases = choose_cases(desk.store, desk.case, run, event, query)
+        reports = [asyncio.run(find_cause(desk, case, Options(full=full))) for case in cases]
     if as_json:
-        write_json(report.to_json())
+        write_json({"reports": [r.to_json() for r in reports]} if query else reports[0].to_json())
     else:
-        for line in render_why(report, Paint.stdout(session)):
+        for line in (line for report in reports for line in (*render_why(report, Paint.stdout(session)), "")):
             click.echo(line)
-        if report.headline:
-            click.echo(f"\nnext: {session.command(f'fix {run} {event}{replay.words()}')}")
+        if any(report.headline for report in reports):
+            click.echo(f"next: {session.command(f'fix {words(run, event, query)}{replay.words()}')}")
+    return max((_exit_code(report) for report in reports), default=ExitCode.FINDING)
+
+
+def _exit_code(report: WhyReport) -> ExitCode:
     if report.headline:
         return ExitCode.OK
     return ExitCode.BUDGET if report.attribution.stop is Stop.BUDGET else ExitCode.FINDING

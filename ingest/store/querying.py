@@ -25,7 +25,7 @@ class Result:
 def run_query(store: Store, query: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> Result:
     """Runs one SELECT statement; `$name` in it takes its value from `parameters`.
 
-    Raises UsageError, with DuckDB's suggestion, for a query that is wrong, that is no SELECT, or that reaches for files.
+    Raises UsageError, with DuckDB's suggestion, for a query that is wrong, is no SELECT, or reaches for files.
     """
     with store.connect(sandboxed=True) as db:
         try:

@@ -1,0 +1,49 @@
+"""`--select` on the commands that take one decision: the same for each decision that a query names."""
+
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..ingest.errors import NotReplayableError, UsageError
+from .output import printable
+
+if TYPE_CHECKING:
+    from ..analysis.cases import Case
+    from ..ingest.store import Store
+
+
+def select_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds `--select`; the command takes it as `query: str`."""
+    return click.option(
+        "--select", "query", default="", metavar="SQL",
+        help="Do it for each decision of a query for trace_id, span_id (and event), or of a condition on `decisions`.",
+    )(command)  # fmt: skip
+
+
+def choose_cases(
+    store: "Store", freeze: Callable[[str, str], "Case"], run: str, event: str, query: str
+) -> list["Case"]:
+    """Returns the case that RUN and EVENT name, or that of each decision that the query names.
+
+    Of many, those that cannot be replayed are named on standard error and left out.
+    """
+    if not query:
+        return [freeze(run, event)]
+    if (run, event) != ("last", "last"):
+        raise UsageError("give RUN and EVENT or --select, not both")
+    from ..analysis.selection import select_decisions
+
+    cases = []
+    for decision in select_decisions(store, query):
+        try:
+            cases.append(freeze(decision.trace_id, decision.event))
+        except NotReplayableError as error:
+            click.echo(f"left out: {printable(error.message)}", err=True)
+    return cases
+
+
+def words(run: str, event: str, query: str) -> str:
+    """Returns the arguments that choose the same decisions in another command."""
+    return f"--select {shlex.quote(query)}" if query else f"{run} {event}"
