@@ -45,9 +45,19 @@ def log_e_value(without: tuple[int, int], baseline: tuple[int, int], *, kappa: f
 
 
 def _log_null_maximum(ka: int, na: int, kb: int, nb: int, kappa: float) -> float:
-    """Largest log-likelihood over rates a >= kappa * b; the constrained optimum is the root of a quadratic."""
+    """Largest log-likelihood over rates a >= kappa * b."""
     if ka * nb >= kappa * kb * na:
-        return _log_likelihood(ka, na, ka / na) + _log_likelihood(kb, nb, kb / nb)
+        return log_free_maximum(ka, na, kb, nb)
+    return log_bound_maximum(ka, na, kb, nb, kappa)
+
+
+def log_free_maximum(ka: int, na: int, kb: int, nb: int) -> float:
+    """Returns the largest log-likelihood of two counts, whatever their rates are."""
+    return _log_likelihood(ka, na, ka / na) + _log_likelihood(kb, nb, kb / nb)
+
+
+def log_bound_maximum(ka: int, na: int, kb: int, nb: int, kappa: float) -> float:
+    """Returns the largest log-likelihood where the first rate is kappa times the second: the root of a quadratic."""
     hits = ka + kb
     linear = hits * (1 + kappa) + (nb - kb) + kappa * (na - ka)
     b = (linear - math.sqrt(max(linear**2 - 4 * kappa * (na + nb) * hits, 0.0))) / (2 * kappa * (na + nb))
