@@ -22,6 +22,10 @@ class Origin:
     start_ns: int = 0
     """Unix time of the recorded call in nanoseconds."""
     service: str = ""
+    provider: str = ""
+    """The provider as it was recorded; says where replays may go."""
+    base_url: str = ""
+    """Where the request went, as far as it was recorded."""
     grade: str = Grade.EXACT.value
     """How complete the rebuilt request is."""
 
@@ -32,6 +36,8 @@ class Origin:
             "span_id": self.span_id,
             "start_ns": self.start_ns,
             "service": self.service,
+            "provider": self.provider,
+            "base_url": self.base_url,
             "grade": self.grade,
         }
 
@@ -42,7 +48,7 @@ class Case:
 
     api: Api
     request: Body
-    """The provider-native body, as it was sent."""
+    """The provider-native body, as it was sent. It always holds its `model`, also for APIs that have it in the URL."""
     target: Target
     origin: Origin = field(default_factory=Origin)
 
@@ -96,6 +102,9 @@ def freeze(call: ModelCall, target: Target) -> Case:
         span_id=call.span_id,
         start_ns=call.start_ns,
         service=call.service,
+        provider=call.provider,
+        base_url=call.base_url,
         grade=complete.grade.value,
     )
-    return Case(api=call.api, request=call.request, target=target, origin=origin)
+    named = {} if "model" in call.request or not call.request_model else {"model": call.request_model}
+    return Case(api=call.api, request={**call.request, **named}, target=target, origin=origin)

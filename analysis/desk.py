@@ -22,7 +22,7 @@ from .replay.budget import Budget
 from .replay.engine import ReplayEngine
 from .replay.models import ModelChoice, choose_model
 from .replay.reply_store import SqliteReplyStore
-from .targets import select
+from .targets import ErrorTarget, select
 
 REPLY_FILE = "replies.sqlite"
 
@@ -36,6 +36,15 @@ class Desk:
     budget: Budget
     concurrency: int = 8
     progress: Progress = field(default=lambda _: None)
+    no_cache: bool = False
+    """Neither takes replies from earlier runs nor keeps any."""
+    max_age_s: float | None = None
+    """Replies from earlier runs that are older are asked for again."""
+
+    @property
+    def reply_file(self) -> Path:
+        """Where paid replies are kept."""
+        return Path(self.store.path) / REPLY_FILE
 
     def calls(self, run: str) -> list[ModelCall]:
         """Returns the model calls of a run, in start order."""
@@ -52,14 +61,20 @@ class Desk:
 
         Trials that were paid for earlier are written too: the process that paid may have died before it could.
         """
-        provider = self.model.open()
-        replies = SqliteReplyStore(Path(self.store.path) / REPLY_FILE)
-        engine = ReplayEngine(provider, replies, self.budget, concurrency=self.concurrency)
-        experiment = Experiment(case=case, engine=engine, stream=stream, progress=self.progress)
+        provider = self.model.open(case)
+        replies = SqliteReplyStore(None if self.no_cache else self.reply_file, max_age_s=self.max_age_s)
+        engine = ReplayEngine(
+            provider, replies, self.budget, concurrency=self.concurrency, limits=self.model.limits(case),
+            keep_errors=isinstance(case.target, ErrorTarget),
+        )  # fmt: skip
+        experiment = Experiment(
+            case=case, engine=engine, stream=stream, progress=self.progress,
+            record=lambda trials: self.store.write(trial_spans(trials)),
+        )  # fmt: skip
         try:
             yield experiment
         finally:
-            self.store.write(trial_spans(experiment.trials))
+            experiment.flush()
             await provider.aclose()
             replies.close()
 

@@ -1,4 +1,4 @@
-"""An experiment draws outcomes of one case under interventions, and keeps a record of each trial.
+"""An experiment draws outcomes of one case under interventions, and hands over a record of each trial.
 
 A fresh draw is always a sample index that the experiment has not used for that request, so evidence is never counted
 twice. Running the same experiment again asks for the same indices: what was paid for comes from the reply store, which
@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..ingest.calls import Body, Usage
+from ..ingest.calls import Body
 from .attribution.problem import Outcome
 from .canonical import digest
 from .cases import Case
+from .fields import previous_calls
 from .interventions import Intervention, intervention_id
 from .replay.engine import ReplayEngine
 from .replay.reply_store import StoredReply
@@ -21,8 +22,9 @@ from .targets import classify
 
 STREAM_SIZE = 1_000_000
 """Sample indices set apart for each use, so that `fix` never reuses the draws that made `why` suspect a piece."""
-STREAMS = {"why": 0, "fix": STREAM_SIZE, "test": 2 * STREAM_SIZE}
-
+STREAMS = {"why": 0, "fix": STREAM_SIZE, "test": 2 * STREAM_SIZE, "replay": 3 * STREAM_SIZE}
+RECORD_EVERY = 500
+"""Trials that are held before they are handed over; memory does not grow with an experiment."""
 
 Order: TypeAlias = tuple[Intervention, int, Body | None]
 """An intervention, how many fresh samples of it, and the edited request where the caller has it already."""
@@ -42,6 +44,7 @@ class Trial:
 
 
 Progress: TypeAlias = Callable[["Experiment"], None]
+Record: TypeAlias = Callable[[Sequence[Trial]], None]
 
 
 @dataclass
@@ -54,34 +57,49 @@ class Experiment:
     """A key of STREAMS: which indices its samples have."""
     progress: Progress = lambda _: None
     """Called after every draw."""
-    trials: list[Trial] = field(default_factory=list)
+    record: Record = lambda _: None
+    """Gets the trials, some at a time and the rest at `flush`."""
+    drawn: int = 0
+    """Trials so far."""
+    paid: int = 0
+    """Trials that this run had to pay for."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float = 0.0
+    """Tokens and known money of all trials, those paid earlier included."""
+    models: dict[str, int] = field(default_factory=dict)
+    """Models that the provider says have answered → trials."""
     _used: dict[str, int] = field(default_factory=dict)
+    _trials: list[Trial] = field(default_factory=list)
 
     async def draw(self, intervention: Intervention, count: int, *, request: Body | None = None) -> tuple[Outcome, ...]:
         """Returns `count` fresh outcomes, fewer when the budget has ended.
 
         `request` is the edited request where the caller has it already.
         """
-        body = intervention.apply(self.case.request) if request is None else request
+        body = intervention.apply(self.case).request if request is None else request
         key = digest(body)
         first = self._used.get(key, STREAMS[self.stream])
         self._used[key] = first + count
-        outcomes = []
+        known = previous_calls(self.case.api, body)
         identity = intervention_id(intervention)
-        for stored, cached in await self.engine.sample(body, first, count):
-            outcome = classify(self.case.target, stored.completion.reply, body)
-            outcomes.append(outcome)
-            self.trials.append(
-                Trial(
-                    case=self.case, intervention=intervention, intervention_id=identity, stored=stored,
-                    outcome=outcome, cached=cached,
-                )
-            )  # fmt: skip
+        trials = [
+            Trial(
+                case=self.case, intervention=intervention, intervention_id=identity, stored=stored, cached=cached,
+                outcome=classify(self.case.target, stored.completion.reply, known),
+            )
+            for stored, cached in await self.engine.sample(body, first, count)
+        ]  # fmt: skip
+        self._note(trials)
         self.progress(self)
-        return tuple(outcomes)
+        return tuple(t.outcome for t in trials)
 
     async def draw_all(self, draws: Sequence[Order]) -> tuple[tuple[Outcome, ...], ...]:
-        """Draws several interventions at once; the first failure ends the others and is raised."""
+        """Draws several interventions at once; the first failure ends the others and is raised.
+
+        What is ordered first is asked first. Callers order the unchanged request first: its beginning, which most
+        edits share, is then in the provider's prompt cache.
+        """
         try:
             async with asyncio.TaskGroup() as group:
                 tasks = [group.create_task(self.draw(i, n, request=body)) for i, n, body in draws]
@@ -89,16 +107,23 @@ class Experiment:
             raise failures.exceptions[0] from None
         return tuple(task.result() for task in tasks)
 
-    @property
-    def paid(self) -> int:
-        """Replies that this run had to pay for."""
-        return sum(not t.cached for t in self.trials)
+    def flush(self) -> None:
+        """Hands over the trials that are still held."""
+        trials, self._trials = self._trials, []
+        if trials:
+            self.record(trials)
 
-    @property
-    def usage(self) -> Usage:
-        """Tokens of all trials, those paid earlier included."""
-        usages = [t.stored.completion.usage for t in self.trials]
-        return Usage(
-            input_tokens=sum(u.input_tokens or 0 for u in usages),
-            output_tokens=sum(u.output_tokens or 0 for u in usages),
-        )
+    def _note(self, trials: Sequence[Trial]) -> None:
+        """Counts trials, and hands them over when there are many."""
+        self.drawn += len(trials)
+        self.paid += sum(not t.cached for t in trials)
+        for trial in trials:
+            completion = trial.stored.completion
+            self.input_tokens += completion.usage.input_tokens or 0
+            self.output_tokens += completion.usage.output_tokens or 0
+            self.cost_usd += completion.usage.cost_usd or 0.0
+            if completion.reply.model:
+                self.models[completion.reply.model] = self.models.get(completion.reply.model, 0) + 1
+        self._trials += trials
+        if len(self._trials) >= RECORD_EVERY:
+            self.flush()

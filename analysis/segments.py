@@ -3,14 +3,15 @@
 Identical texts are one group: a model that reads a sentence twice has not lost it when one copy is gone.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from ..ingest.calls import Body
+from ..ingest.calls import Api, Body, Json
 from .attribution.problem import Leaf, Role
 from .document import Document, split
-from .fields import Pointer, TextField, text_fields, tidy, with_text
+from .fields import Pointer, TextField, emptied_to_valid, place_words, text_fields, with_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,10 +25,12 @@ class Segment:
     message: int
     """Index into the messages; -1 for tool definitions."""
     pointer: Pointer
-    """The string of the request that holds it."""
+    """The place of the request that holds it."""
+    place: str
+    """That place in words, as in `the result of read_email`."""
     start: int
     end: int
-    """Character range in that string."""
+    """Character range in that string, or in the JSON text of that value."""
     before: str
     """The piece before it in the same string, or an empty string."""
     after: str
@@ -37,12 +40,13 @@ class Segment:
 class Segmentation:
     """A request cut into segments; segments with the same text form a group, and groups are what is removed."""
 
+    api: Api
     body: Body
     segments: tuple[Segment, ...]
     groups: tuple[tuple[int, ...], ...]
     """Segment ids of each group; a group is numbered by its position here."""
-    _documents: tuple[tuple[Pointer, Document, int], ...] = field(repr=False)
-    """(pointer, document, id of its first segment) of each string."""
+    _documents: tuple[tuple[TextField, Document, int], ...] = field(repr=False)
+    """(place, its document, id of its first segment) of each text."""
 
     def leaves(self) -> tuple[Leaf, ...]:
         """Returns the groups as the attribution engine takes them; a group stands where its text was read last."""
@@ -63,8 +67,13 @@ class Segmentation:
                 gone[index].add(i - self._documents[index][2])
         if not gone:
             return self.body
-        changes = [(self._documents[i][0], self._documents[i][1].without(pieces)) for i, pieces in gone.items()]
-        return tidy(with_text(self.body, changes))
+        edited = with_values(self.body, [self._change(index, pieces) for index, pieces in gone.items()])
+        return emptied_to_valid(self.api, edited, self.body)
+
+    def _change(self, index: int, pieces: Collection[int]) -> tuple[Pointer, Json]:
+        place, document, _ = self._documents[index]
+        text = document.without(pieces)
+        return place.pointer, json.loads(text) if place.is_json else text
 
     def groups_saying(self, texts: Collection[str]) -> list[int]:
         """Returns the groups whose text, white space folded, is one of these."""
@@ -87,19 +96,19 @@ def fold(text: str) -> str:
     return " ".join(text.split())
 
 
-def segment(body: Body) -> Segmentation:
+def segment(api: Api, body: Body) -> Segmentation:
     """Cuts a request into segments."""
     segments: list[Segment] = []
     documents = []
-    for text_field in text_fields(body):
+    for text_field in text_fields(api, body):
         document = split(text_field.text)
-        documents.append((text_field.pointer, document, len(segments)))
+        documents.append((text_field, document, len(segments)))
         segments += _segments_of(text_field, document, len(segments))
     by_text: dict[str, list[int]] = defaultdict(list)
     for s in segments:
         by_text[fold(s.text)].append(s.id)
     groups = tuple(sorted((tuple(ids) for ids in by_text.values()), key=lambda ids: ids[-1]))
-    return Segmentation(body, tuple(segments), groups, tuple(documents))
+    return Segmentation(api, body, tuple(segments), groups, tuple(documents))
 
 
 def _segments_of(text_field: TextField, document: Document, first: int) -> list[Segment]:
@@ -111,6 +120,7 @@ def _segments_of(text_field: TextField, document: Document, first: int) -> list[
             role=text_field.role,
             message=text_field.message,
             pointer=text_field.pointer,
+            place=place_words(text_field),
             start=piece.start,
             end=piece.end,
             before=texts[n - 1] if n else "",

@@ -87,7 +87,7 @@ class Progress:
         budget = experiment.engine.budget
         pace = budget.spent / max(now - self._start, 1e-9)
         line = (
-            f"{experiment.stream}: {len(experiment.trials)} replays, {budget.spent} of {budget.cap} paid, {pace:.1f}/s"
+            f"{experiment.stream}: {experiment.drawn} replays, {budget.spent} of {budget.cap} paid, {pace:.1f}/s"
         )
         click.echo(f"\r\x1b[2K{line}" if self._live else line, err=True, nl=not self._live)
         self._shown = self._live

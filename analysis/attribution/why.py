@@ -10,7 +10,6 @@ from ..cases import Case
 from ..claims import Claim, Verdict
 from ..desk import Desk, open_desk
 from ..experiment import Experiment, Order
-from ..fields import require_replayable
 from ..interventions import Drop, Noop, intervention_id
 from ..segments import Segment, Segmentation, segment
 from .attribute import attribute
@@ -102,8 +101,7 @@ async def explain(experiment: Experiment, options: Options) -> WhyReport:
     before are free, which is how a stopped experiment continues.
     """
     case = experiment.case
-    require_replayable(case.api)
-    cut = segment(case.request)
+    cut = segment(case.api, case.request)
     core = attribute(cut.leaves(), _decision_words(case), replace(options, budget=UNCAPPED))
     result = await _drive(core, experiment, cut)
     claims = tuple(_claim(case, cut, c, result, options) for c in result.claims)

@@ -23,6 +23,11 @@ class Provider(Protocol):
         """Identifies where replies come from; replies of different endpoints are never mixed."""
         ...
 
+    @property
+    def batch(self) -> int:
+        """Samples that one request can give; may shrink to 1 when a server turns out to ignore the wish for more."""
+        ...
+
     async def complete(self, request: Body, count: int) -> Sequence[Completion]:
         """Returns between one and `count` fresh samples; UpstreamError says whether trying again may help."""
         ...

@@ -1,33 +1,53 @@
-"""The replay engine: concurrent sampling with a hard budget, retries, and every paid reply kept."""
+"""The replay engine: concurrent sampling within hard caps, retries that obey the endpoint, every paid reply kept."""
 
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 
-from ...ingest.calls import Body
-from ...ingest.errors import UpstreamError
+from ...ingest.calls import Body, ModelReply
+from ...ingest.errors import UpstreamError, UsageError
 from ..canonical import digest
-from .budget import Budget
+from .budget import Budget, Spend
 from .completion import Completion, Provider
+from .group_commit import GroupCommit
+from .limits import Limiter, Limits
+from .prices import cost_usd, token_prices_usd
 from .reply_store import ReplyStore, StoredReply
+from .sizing import Sizing, output_bound
 
 MAX_ATTEMPTS = 5
 BACKOFF_S = 0.5
 """First pause after a transient failure; doubles, with full jitter."""
-MAX_PAUSE_S = 60.0
+MAX_PAUSE_S = 300.0
+"""An endpoint that asks for a longer pause ends the job; what was answered is kept."""
 
 
 class ReplayEngine:
     """Draws samples of requests from one provider."""
 
     def __init__(
-        self, provider: Provider, replies: ReplyStore, budget: Budget, *, concurrency: int = 8, seed: int = 0
+        self,
+        provider: Provider,
+        replies: ReplyStore,
+        budget: Budget,
+        *,
+        concurrency: int = 8,
+        limits: Limits | None = None,
+        keep_errors: bool = False,
+        seed: int = 0,
     ) -> None:
+        """With `keep_errors` a request that the endpoint refuses for good is an outcome instead of the job's end."""
         self.provider = provider
         self.budget = budget
         self._replies = replies
+        self._writes = GroupCommit(replies)
         self._slots = asyncio.Semaphore(concurrency)
+        self._limiter = Limiter(limits or Limits())
+        self._has_rate = limits is not None and limits != Limits()
+        self._sizing = Sizing()
+        self._keep_errors = keep_errors
         self._jitter = random.Random(seed)
 
     async def sample(self, request: Body, first: int, count: int) -> list[tuple[StoredReply, bool]]:
@@ -46,35 +66,113 @@ class ReplayEngine:
     async def _ask(self, request: Body, key: str, samples: list[int]) -> list[StoredReply]:
         answered: list[StoredReply] = []
         try:
-            while len(answered) < len(samples):
-                left = samples[len(answered) :]
-                answered += await self._ask_once(request, key, left)
+            left = samples
+            while left:
+                size = max(1, self.provider.batch)
+                chunks = [left[i : i + size] for i in range(0, len(left), size)]
+                before = len(answered)
+                await _all([self._ask_once(request, key, chunk, answered) for chunk in chunks])
+                if len(answered) == before:
+                    break
+                done = {r.sample for r in answered}
+                left = [i for i in left if i not in done]
         finally:
             self.budget.settle(len(samples), len(answered))
         return answered
 
-    async def _ask_once(self, request: Body, key: str, samples: list[int]) -> list[StoredReply]:
-        """One request to the model, for as many of the samples as it gives."""
-        async with self._slots:
-            start_ns = time.time_ns()
-            completions = await self._attempt(request, len(samples))
-            end_ns = time.time_ns()
+    async def _ask_once(self, request: Body, key: str, samples: list[int], answered: list[StoredReply]) -> None:
+        """One request to the model, for as many of the samples as it gives; none when a cap would be passed."""
+        most = self._most(request, len(samples)) if self.budget.needs_estimates else Spend()
+        if self.budget.needs_estimates and not await self.budget.hold(most):
+            return
+        taken = Spend()
+        try:
+            async with self._slots:
+                start_ns = time.time_ns()
+                completions = [self._priced(c, request) for c in await self._attempt(request, len(samples))]
+                end_ns = time.time_ns()
+            taken = self._taken(request, completions)
+        finally:
+            if self.budget.needs_estimates:
+                self.budget.book(most, taken)
+            else:
+                self.budget.add(taken)
         replies = [
             StoredReply(sample=sample, completion=completion, start_ns=start_ns, end_ns=end_ns)
             for sample, completion in zip(samples, completions, strict=False)
         ]
-        self._replies.add(self.provider.endpoint, key, replies)
-        return replies
+        await self._writes.add(self.provider.endpoint, key, replies)
+        answered += replies
 
     async def _attempt(self, request: Body, count: int) -> Sequence[Completion]:
         for attempt in range(1, MAX_ATTEMPTS + 1):
+            await self._limiter.admit(self._sizing.input_bound(request) if self._has_rate else 0)
             try:
-                return await self.provider.complete(request, count)
+                completions = await self.provider.complete(request, count)
+                self._limiter.succeeded()
+                return completions
             except UpstreamError as error:
+                if not error.transient and self._keep_errors:
+                    return [Completion(reply=ModelReply(error=error.message))]
                 if not error.transient or attempt == MAX_ATTEMPTS:
                     raise
-                pause = error.retry_after_s
-                if pause is None:
-                    pause = self._jitter.uniform(0, BACKOFF_S * 2**attempt)
-                await asyncio.sleep(min(pause, MAX_PAUSE_S))
+                await self._pause(error, attempt)
         raise AssertionError("the loop returns or raises")
+
+    async def _pause(self, error: UpstreamError, attempt: int) -> None:
+        """Waits before the next attempt; an endpoint that names a time makes every other request wait as well."""
+        self._limiter.failed(error)
+        asked = error.retry_after_s
+        if asked is None:
+            await asyncio.sleep(self._jitter.uniform(0, BACKOFF_S * 2**attempt))
+            return
+        if asked > MAX_PAUSE_S:
+            raise UpstreamError(
+                f"{error.message}; it asks to wait {asked:.0f} s",
+                hint="the same command goes on from here later; what was answered is kept",
+            ) from error
+        self._limiter.pause(asked)
+
+    def _most(self, request: Body, count: int) -> Spend:
+        """The most that one request may take."""
+        read, written = self._sizing.input_bound(request), count * output_bound(request)
+        usd = 0.0
+        if self.budget.cost_cap_usd is not None:
+            model, url = str(request.get("model", "")), self._url
+            prices = token_prices_usd(model, url)
+            if prices is None:
+                raise UsageError(
+                    f"the price of {model!r} at {url} is not known, so a cap in US dollars cannot be kept",
+                    hint="cap the tokens instead: --max-tokens N",
+                )
+            usd = read * max(prices[:2]) + written * prices[2]
+        return Spend(tokens=read + written, cost_usd=usd)
+
+    def _taken(self, request: Body, completions: Sequence[Completion]) -> Spend:
+        usages = [c.usage for c in completions]
+        read = sum(u.input_tokens or 0 for u in usages)
+        if read and (self._has_rate or self.budget.needs_estimates):
+            self._sizing.learn(request, max(u.input_tokens or 0 for u in usages))
+        written = sum(u.output_tokens or 0 for u in usages)
+        return Spend(tokens=read + written, cost_usd=sum(u.cost_usd or 0.0 for u in usages))
+
+    def _priced(self, completion: Completion, request: Body) -> Completion:
+        cost = cost_usd(completion.usage, str(request.get("model", "")), self._url)
+        return completion if cost is None else replace(completion, usage=replace(completion.usage, cost_usd=cost))
+
+    @property
+    def _url(self) -> str:
+        return self.provider.endpoint.partition("#")[0]
+
+
+async def _all(work: Sequence[Coroutine[None, None, None]]) -> None:
+    """Runs coroutines at once; the first failure ends the others and is raised."""
+    if len(work) == 1:
+        await work[0]
+        return
+    try:
+        async with asyncio.TaskGroup() as group:
+            for one in work:
+                group.create_task(one)
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from None

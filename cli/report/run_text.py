@@ -77,7 +77,7 @@ def render_call(call: ModelCall, paint: Paint) -> Iterator[str]:
     yield f"{paint('model call', bold=True)}  {paint(call.request_model)}  span {paint(call.span_id)}"
     yield ""
     message = None
-    for piece in segment(call.request).segments:
+    for piece in segment(call.api, call.request).segments:
         if piece.message != message:
             message = piece.message
             yield paint(

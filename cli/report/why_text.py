@@ -6,7 +6,6 @@ from ...analysis.attribution.problem import Tally
 from ...analysis.attribution.result import Claim as Cause
 from ...analysis.attribution.result import Kind, Stop
 from ...analysis.attribution.why import WhyReport
-from ...analysis.fields import place_of
 from ...analysis.segments import Segment
 from ..output import Paint, shorten
 
@@ -56,8 +55,7 @@ def _ordered(report: WhyReport) -> list[Cause]:
 def _cause(report: WhyReport, cause: Cause, paint: Paint, *, is_headline: bool) -> Iterator[str]:
     word = "cause" if is_headline else "also"
     for segment in report.segments(cause):
-        place = place_of(report.case.request, segment.pointer)
-        yield f"  {paint(word, fg='red', bold=True)}  in {paint(place)}"
+        yield f"  {paint(word, fg='red', bold=True)}  in {paint(segment.place)}"
         yield from _quote(segment, paint)
     yield f"  as recorded    {rate_words(cause.with_pieces)}"
     yield f"  without it     {rate_words(cause.without_pieces)}{_instead(cause.without_pieces)}"

@@ -1,7 +1,7 @@
 """A Python function as the model: `--model-fn FILE:FUNCTION`.
 
-The function takes the request as a dict in OpenAI chat form and returns a chat completion, a message, or a text. It
-may be `async`. It runs in a thread, so it may block.
+The function takes the request as a dict, in the form of the API it was recorded from, and returns a chat completion, a
+message in OpenAI chat form, or a text. It may be `async`. It runs in a thread, so it may block.
 """
 
 import asyncio
@@ -25,6 +25,7 @@ class FunctionModel:
 
     def __init__(self, function: Callable[[dict[str, Any]], Any], *, endpoint: str) -> None:
         self.endpoint = endpoint
+        self.batch = 1
         self._function = function
 
     @classmethod

@@ -1,99 +1,35 @@
-"""OpenAI chat completions, and every server that speaks them: vLLM, llama.cpp, LM Studio, Ollama, OpenRouter, …"""
+"""OpenAI chat completions, and every server that speaks them: vLLM, llama.cpp, LM Studio, Azure, OpenRouter, …
 
-from collections.abc import Mapping, Sequence
+Source: https://platform.openai.com/docs/api-reference/chat.
+"""
+
+from collections.abc import Mapping
 from typing import Any
 
-import httpx
-
 from ....ingest.calls import Body, ModelReply, ToolCall, Usage
-from ....ingest.errors import UpstreamError
 from ..completion import Completion
 
-TIMEOUT = httpx.Timeout(120.0, connect=10.0)
-TRANSIENT_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_TRANSPORT_ONLY = frozenset({"stream", "stream_options", "n"})
+TRANSPORT_ONLY = frozenset({"stream", "stream_options", "n"})
 """Fields of a recorded request that say how the reply travels, not what is asked."""
 
 
-class OpenAIChat:
-    """Asks an OpenAI-compatible endpoint, several samples a request where the server can."""
+class OpenAIChatWire:
+    """How chat completions are spoken; `n` gives several samples for one reading of the prompt."""
 
-    def __init__(self, base_url: str, *, api_key: str | None = None, client: httpx.AsyncClient | None = None) -> None:
-        """`base_url` includes the version path, as in `https://api.openai.com/v1`."""
-        self.endpoint = base_url.rstrip("/")
-        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-        self._client = client or httpx.AsyncClient(timeout=TIMEOUT, headers=headers)
-        self._takes_n = True
+    samples = 8
 
-    async def complete(self, request: Body, count: int) -> Sequence[Completion]:
-        """Returns up to `count` samples; one when the server ignores or refuses `n`."""
-        body = {k: v for k, v in request.items() if k not in _TRANSPORT_ONLY}
-        if count > 1 and self._takes_n:
-            response = await self._post({**body, "n": count})
-            if response.status_code != httpx.codes.BAD_REQUEST:
-                return self._decode(response)[:count]
-            self._takes_n = False
-        return self._decode(await self._post(body))[:1]
+    def path(self, request: Body) -> str:
+        """The same for every model."""
+        return "/chat/completions"
 
-    async def aclose(self) -> None:
-        """Closes the connections."""
-        await self._client.aclose()
+    def encode(self, request: Body, count: int) -> Body:
+        """Asks for `n` samples where that is more than one."""
+        body = {k: v for k, v in request.items() if k not in TRANSPORT_ONLY}
+        return {**body, "n": count} if count > 1 else body
 
-    async def _post(self, body: Body) -> httpx.Response:
-        try:
-            return await self._client.post(f"{self.endpoint}/chat/completions", json=body)
-        except httpx.TimeoutException as error:
-            raise UpstreamError(f"{self.endpoint} did not answer in time", transient=True) from error
-        except httpx.ConnectError as error:
-            raise UpstreamError(
-                f"no model answers at {self.endpoint}: {error}",
-                hint="is the server running? `--base-url` says where to send replays",
-            ) from error
-        except httpx.TransportError as error:
-            raise UpstreamError(f"{self.endpoint} cut the connection: {error}", transient=True) from error
-        except httpx.InvalidURL as error:
-            raise UpstreamError(f"{self.endpoint} is not a URL: {error}") from error
-
-    def _decode(self, response: httpx.Response) -> list[Completion]:
-        if response.status_code != httpx.codes.OK:
-            raise self._failure(response)
-        try:
-            return decode_completions(response.json())
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UpstreamError(
-                f"{self.endpoint} answered something else than a chat completion: {response.text[:200]!r}",
-                hint="`--base-url` must point at the root that has /chat/completions below it",
-                transient=True,
-            ) from error
-
-    def _failure(self, response: httpx.Response) -> UpstreamError:
-        status = response.status_code
-        hints = {
-            401: "set OPENAI_API_KEY to a key of that endpoint",
-            403: "the key may not use that model",
-            404: "does the endpoint serve that model, and have /chat/completions below it?",
-        }
-        return UpstreamError(
-            f"{self.endpoint} answered {status}: {_message(response)}",
-            hint=hints.get(status),
-            transient=status in TRANSIENT_STATUS,
-            retry_after_s=_retry_after_s(response),
-        )
-
-
-def _message(response: httpx.Response) -> str:
-    try:
-        error = response.json()["error"]
-        return str(error["message"] if isinstance(error, dict) else error)[:300]
-    except (ValueError, KeyError, TypeError):
-        return response.text[:300]
-
-
-def _retry_after_s(response: httpx.Response) -> float | None:
-    try:
-        return max(0.0, float(response.headers["retry-after"]))
-    except (KeyError, ValueError):
-        return None
+    def decode(self, value: Any) -> list[Completion]:
+        """Reads a chat completion object."""
+        return decode_completions(value)
 
 
 def decode_completions(value: Mapping[str, Any]) -> list[Completion]:
@@ -113,21 +49,30 @@ def decode_completions(value: Mapping[str, Any]) -> list[Completion]:
 
 def _reply(choice: Mapping[str, Any], whole: Mapping[str, Any]) -> ModelReply:
     message = choice["message"]
-    calls = tuple(
-        ToolCall(
-            name=call["function"]["name"], arguments=call["function"].get("arguments") or "", id=call.get("id") or ""
-        )
-        for call in message.get("tool_calls") or ()
-        if "function" in call
-    )
+    finish = choice.get("finish_reason") or ""
     return ModelReply(
-        text=message.get("content") or "",
-        tool_calls=calls,
-        finish_reason=choice.get("finish_reason") or "",
-        refusal=message.get("refusal") or "",
+        text=_text(message.get("content")),
+        tool_calls=tuple(_calls(message)),
+        finish_reason=finish,
+        refusal=message.get("refusal") or ("content filter" if finish == "content_filter" else ""),
         id=whole.get("id") or "",
         model=whole.get("model") or "",
     )
+
+
+def _text(content: Any) -> str:
+    # Mistral's endpoint answers with parts.
+    return "".join(p.get("text", "") for p in content) if isinstance(content, list) else content or ""
+
+
+def _calls(message: Mapping[str, Any]) -> list[ToolCall]:
+    found = [(c.get("function") or c["custom"], c.get("id") or "") for c in message.get("tool_calls") or ()]
+    if message.get("function_call"):
+        found.append((message["function_call"], ""))
+    return [
+        ToolCall(name=inner["name"], arguments=inner.get("arguments") or inner.get("input") or "", id=call_id)
+        for inner, call_id in found
+    ]
 
 
 def _usage(value: Mapping[str, Any]) -> Usage:
@@ -137,4 +82,5 @@ def _usage(value: Mapping[str, Any]) -> Usage:
         output_tokens=value.get("completion_tokens"),
         cached_input_tokens=details.get("cached_tokens"),
         reasoning_tokens=(value.get("completion_tokens_details") or {}).get("reasoning_tokens"),
+        cost_usd=value.get("cost") if isinstance(value.get("cost"), int | float) else None,
     )

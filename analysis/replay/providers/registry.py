@@ -1,0 +1,35 @@
+"""The wires there are, one an API: those of this package and those of installed packages, found the same way."""
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import entry_points
+
+from ....ingest.calls import Api
+from ....ingest.errors import ConfigError, NotReplayableError
+from .http import Wire
+
+GROUP = "whyspan.providers"
+"""Entry-point group; the name is the API's, the object a class without arguments that makes a Wire."""
+
+
+@cache
+def wires() -> Mapping[str, Wire]:
+    """Returns API name → wire; ConfigError when an installed package registers something that cannot be loaded."""
+    found: dict[str, Wire] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
+        try:
+            found[entry.name] = entry.load()()
+        except (ImportError, AttributeError, TypeError) as error:
+            raise ConfigError(f"the provider {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
+    return found
+
+
+def wire_of(api: Api) -> Wire:
+    """Returns how an API is spoken; NotReplayableError when nothing here speaks it."""
+    known = wires()
+    if api.value not in known:
+        raise NotReplayableError(
+            f"{api.value} requests cannot be sent by this version",
+            hint="it sends " + ", ".join(known) + "; --model-fn FILE:FUNCTION answers any request",
+        )
+    return known[api.value]
