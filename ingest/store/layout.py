@@ -35,6 +35,11 @@ class Layout:
         """Held while WAL is turned into Parquet."""
         return self.root / "roll.lock"
 
+    @property
+    def compact_lock(self) -> Path:
+        """Held while files are merged or pruned."""
+        return self.root / "compact.lock"
+
     def make(self) -> None:
         """Creates the folders."""
         for folder in (self.root, self.wal, self.data, self.quarantine):

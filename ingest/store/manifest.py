@@ -28,7 +28,12 @@ CREATE TABLE traces (
 ) WITHOUT ROWID;
 CREATE INDEX traces_by_file ON traces (file_id);
 CREATE TABLE segments (name TEXT PRIMARY KEY, rolled INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE dropped (path TEXT PRIMARY KEY, dropped_ns INTEGER NOT NULL) WITHOUT ROWID;
 """
+_MIGRATIONS = {
+    1: "CREATE TABLE dropped (path TEXT PRIMARY KEY, dropped_ns INTEGER NOT NULL) WITHOUT ROWID",
+}
+"""Version → the statement that makes it the next one. Stores are brought up to date when they are opened."""
 _CHUNK = 500
 """Parameters per statement, below SQLite's oldest limit."""
 
@@ -50,6 +55,19 @@ class DataFile:
     max_us: int | None
     traces: Mapping[str, int]
     """Trace id → rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveFile:
+    """What the manifest knows of a live file, without its traces."""
+
+    path: str
+    kind: str
+    tier: str
+    rows: int
+    bytes: int
+    min_us: int | None
+    max_us: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,24 +102,25 @@ class Manifest:
                 for statement in _TABLES.split(";"):
                     db.execute(statement)
                 db.execute("INSERT INTO meta VALUES ('schema_version', ?), ('next_seq', 1)", (SCHEMA_VERSION,))
-        manifest._check_version(path)
+        manifest._bring_up_to_date(path)
         return manifest
 
     @classmethod
     def open(cls, path: Path) -> "Manifest":
-        """Opens a manifest that exists; raises StoreError for one made by a newer whyspan."""
+        """Opens a manifest that exists, migrating an older one; raises StoreError for one made by a newer whyspan."""
         manifest = cls(path)
-        manifest._check_version(path)
+        manifest._bring_up_to_date(path)
         return manifest
 
     def close(self) -> None:
         """Closes the file."""
         self._db.close()
 
-    def files(self, kind: str) -> list[str]:
-        """Returns the live files of a table, one consistent snapshot, the schema file first."""
-        rows = self._query("SELECT path FROM files WHERE kind = ? ORDER BY tier = 'schema' DESC, id", (kind,))
-        return [row[0] for row in rows]
+    def live_files(self) -> list[LiveFile]:
+        """Returns all live files, oldest first."""
+        columns = ("path", "kind", "tier", "rows", "bytes", "min_us", "max_us")
+        rows = self._query(f"SELECT {', '.join(columns)} FROM files ORDER BY id")
+        return [LiveFile(**dict(zip(columns, row, strict=True))) for row in rows]
 
     def snapshot(self) -> dict[str, list[str]]:
         """Returns table → live files, all from one moment."""
@@ -130,6 +149,11 @@ class Manifest:
             row[0] for row in self._query("SELECT DISTINCT trace_id FROM traces WHERE kind = ? ORDER BY 1", (kind,))
         ]
 
+    def traces_in(self, path: str) -> set[str]:
+        """Returns the traces that have rows in a file."""
+        query = "SELECT trace_id FROM traces WHERE file_id = (SELECT id FROM files WHERE path = ?)"
+        return {row[0] for row in self._query(query, (path,))}
+
     def rolled(self) -> dict[str, int]:
         """Returns segment → offset up to which it is rolled."""
         return dict(self._query("SELECT name, rolled FROM segments"))
@@ -145,6 +169,26 @@ class Manifest:
                 _insert_file(db, file)
             db.executemany("INSERT OR REPLACE INTO segments VALUES (?, ?)", change.rolled.items())
             db.execute("UPDATE meta SET value = ? WHERE key = 'next_seq'", (change.next_seq,))
+
+    def replace(self, old: Iterable[str], new: Iterable[DataFile]) -> None:
+        """Makes new files live instead of old ones, which stay on disk for those who are reading them."""
+        now = time.time_ns()
+        with self._transaction() as db:
+            for path in old:
+                db.execute("DELETE FROM traces WHERE file_id = (SELECT id FROM files WHERE path = ?)", (path,))
+                db.execute("DELETE FROM files WHERE path = ?", (path,))
+                db.execute("INSERT OR REPLACE INTO dropped VALUES (?, ?)", (path, now))
+            for file in new:
+                _insert_file(db, file)
+
+    def dropped(self) -> dict[str, int]:
+        """Returns path → when it was dropped (Unix ns), of files that are still on disk."""
+        return dict(self._query("SELECT path, dropped_ns FROM dropped"))
+
+    def forget_dropped(self, paths: Iterable[str]) -> None:
+        """Forgets dropped files that have been deleted."""
+        with self._transaction() as db:
+            db.executemany("DELETE FROM dropped WHERE path = ?", [(path,) for path in paths])
 
     def forget_segments(self, names: Iterable[str]) -> None:
         """Drops the offsets of segments that have been deleted."""
@@ -166,9 +210,9 @@ class Manifest:
                 raise
             self._db.execute("COMMIT")
 
-    def _check_version(self, path: Path) -> None:
+    def _bring_up_to_date(self, path: Path) -> None:
         try:
-            version = int(self._query("SELECT value FROM meta WHERE key = 'schema_version'")[0][0])
+            version = self._version()
         except (sqlite3.DatabaseError, IndexError) as error:
             self.close()
             raise StoreError(f"{path} is not a whyspan manifest: {error}") from error
@@ -178,6 +222,19 @@ class Manifest:
                 f"{path} has store version {version}; this whyspan reads up to {SCHEMA_VERSION}",
                 hint="upgrade whyspan: pip install -U whyspan",
             )
+        if version < SCHEMA_VERSION:
+            self._migrate()
+
+    def _version(self) -> int:
+        return int(self._query("SELECT value FROM meta WHERE key = 'schema_version'")[0][0])
+
+    def _migrate(self) -> None:
+        with self._transaction() as db:
+            # Read again under the lock: another process may have done it meanwhile.
+            [version] = db.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
+            for step in range(version, SCHEMA_VERSION):
+                db.execute(_MIGRATIONS[step])
+            db.execute("UPDATE meta SET value = ? WHERE key = 'schema_version'", (SCHEMA_VERSION,))
 
 
 def _insert_file(db: sqlite3.Connection, file: DataFile) -> None:

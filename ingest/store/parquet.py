@@ -2,13 +2,13 @@
 
 import secrets
 import time
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import xxhash
 
 from .durable import publish
 from .layout import Layout
@@ -20,34 +20,49 @@ _GROUP_BYTES = 32 << 20
 """Rows per group are bounded by both: looking up one trace reads whole row groups."""
 
 
-def write_file(layout: Layout, kind: str, table: pa.Table, *, tier: str, level: int = 1) -> DataFile:
-    """Writes rows, sorted by trace, as a durable file that no manifest names yet; returns its manifest entry.
-
-    `level` is the zstd level: files that will soon be merged are not worth more than 1.
-    """
+def write_file(layout: Layout, kind: str, table: pa.Table, *, tier: str, name: str | None = None) -> DataFile:
+    """Writes rows, sorted by trace, as a durable file that no manifest names yet; returns its manifest entry."""
     ordered = table.sort_by([("trace_id", "ascending"), (TABLES[kind].order, "ascending")])
-    name = f"{kind}-{tier}-{time.time_ns():020d}-{secrets.token_hex(3)}.parquet"
-    temporary, final = layout.data / f".{name}.tmp", layout.data / name
+    final = layout.data / (name or new_name(kind, tier))
+    temporary = layout.data / f".{final.name}.tmp"
     pq.write_table(
         ordered,
         temporary,
         compression="zstd",
-        compression_level=level,
+        compression_level=1,  # hot files are soon merged, and then compressed with more care
         row_group_size=_rows_per_group(ordered),
         use_dictionary=_dictionary_columns(table.schema),
         data_page_size=1 << 20,
     )
     publish(temporary, final)
-    bounds = pc.min_max(ordered[TABLES[kind].time].cast(pa.int64())).as_py()
+    return describe(layout, kind, final, tier=tier)
+
+
+def new_name(kind: str, tier: str) -> str:
+    """Returns a file name that no other process takes."""
+    return f"{kind}-{tier}-{time.time_ns():020d}-{secrets.token_hex(3)}.parquet"
+
+
+def schema_name(kind: str) -> str:
+    """Returns the name of the file without rows that fixes a table's columns; it changes when they do."""
+    return f"{kind}-schema-{xxhash.xxh3_64_hexdigest(str(TABLES[kind].schema))}.parquet"
+
+
+def describe(layout: Layout, kind: str, path: Path, *, tier: str) -> DataFile:
+    """Returns the manifest entry of a file."""
+    time_column = TABLES[kind].time
+    table = pq.read_table(path, columns=["trace_id", time_column])
+    bounds = pc.min_max(table[time_column].cast(pa.int64())).as_py()
+    counts = pc.value_counts(table["trace_id"].drop_null()).to_pylist()
     return DataFile(
-        path=str(final.relative_to(layout.root)),
+        path=str(path.relative_to(layout.root)),
         kind=kind,
         tier=tier,
-        rows=ordered.num_rows,
-        bytes=final.stat().st_size,
+        rows=table.num_rows,
+        bytes=path.stat().st_size,
         min_us=bounds["min"],
         max_us=bounds["max"],
-        traces=Counter(id for id in ordered["trace_id"].to_pylist() if id is not None),
+        traces={count["values"]: count["counts"] for count in counts},
     )
 
 

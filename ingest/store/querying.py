@@ -1,13 +1,17 @@
-"""One SELECT of a user over the views, without a way to anything else."""
+"""SELECTs of a user over the views, without a way to anything else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import duckdb
 
 from ..errors import UsageError
 from .store import Store
+
+Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
+"""Values of `$name`, or of each `?`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,21 +26,55 @@ class Result:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-def run_query(store: Store, query: str, parameters: Mapping[str, Any] | Sequence[Any] = ()) -> Result:
-    """Runs one SELECT statement; `$name` in it takes its value from `parameters`.
+class Sandbox:
+    """Several queries over one moment of the store, with room for what they have in common.
 
-    Raises UsageError, with DuckDB's suggestion, for a query that is wrong, is no SELECT, or reaches for files.
+    Its methods raise UsageError, with DuckDB's suggestion, for a query that is wrong, is no SELECT, or reaches for
+    files.
     """
-    with store.connect(sandboxed=True) as db:
-        try:
-            statements = db.extract_statements(query)
-            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-                raise UsageError("one SELECT statement is expected", hint="the store is read-only")
-            result = db.execute(statements[0], parameters)
+
+    def __init__(self, db: duckdb.DuckDBPyConnection) -> None:
+        self._db = db
+
+    def select(self, query: str, parameters: Parameters = ()) -> Result:
+        """Runs one SELECT statement."""
+        with _explained():
+            result = self._db.execute(self._checked(query), parameters)
             columns = tuple(column[0] for column in result.description or ())
             return Result(columns=columns, rows=tuple(result.fetchall()))
-        except duckdb.Error as error:
-            raise UsageError(f"SQL: {str(error).splitlines()[0]}", hint=_hint(error)) from error
+
+    def keep(self, name: str, query: str, parameters: Parameters = ()) -> None:
+        """Keeps what a SELECT gives as a table for the queries that follow."""
+        with _explained():
+            self._checked(query)
+            self._db.execute(f"CREATE TEMP TABLE {name} AS {query}", parameters)
+
+    def _checked(self, query: str) -> duckdb.Statement:
+        statements = self._db.extract_statements(query)
+        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+            raise UsageError("one SELECT statement is expected", hint="the store is read-only")
+        return statements[0]
+
+
+@contextmanager
+def open_sandbox(store: Store) -> Iterator[Sandbox]:
+    """Opens the views of a store to queries that come from outside."""
+    with store.connect(sandboxed=True) as db:
+        yield Sandbox(db)
+
+
+def run_query(store: Store, query: str, parameters: Parameters = ()) -> Result:
+    """Runs one SELECT statement over the views of a store; see `Sandbox`."""
+    with open_sandbox(store) as sandbox:
+        return sandbox.select(query, parameters)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        raise UsageError(f"SQL: {str(error).splitlines()[0]}", hint=_hint(error)) from error
 
 
 def _hint(error: Exception) -> str:

@@ -8,6 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from .bodies import trace_of, unfold
+from .quoting import parquet, quote_list
 from .views import FILE_VIEWS, MACROS, VIEWS
 
 Snapshot = Mapping[str, Sequence[str]]
@@ -26,13 +27,13 @@ def connect(
     db = duckdb.connect(":memory:")
     db.execute("SET TimeZone = 'UTC'")
     for kind, view in FILE_VIEWS.items():
-        db.execute(f"CREATE VIEW {view} AS SELECT * FROM read_parquet({_list(snapshot[kind])}, union_by_name = true)")
+        db.execute(f"CREATE VIEW {view} AS SELECT * FROM {parquet(snapshot[kind])}")
     cached = lru_cache(maxsize=_CACHED_TRACES)(bodies)
     db.create_function("unfold", lambda folded: unfold(folded, cached(trace_of(folded))), ["VARCHAR"], "VARCHAR")
     for statement in (*MACROS, *(view.sql for view in VIEWS)):
         db.execute(statement)
     if sandboxed:
-        db.execute(f"SET allowed_paths = {_list([path for files in snapshot.values() for path in files])}")
+        db.execute(f"SET allowed_paths = {quote_list([path for files in snapshot.values() for path in files])}")
         db.execute("SET enable_external_access = false")
         db.execute("SET lock_configuration = true")
     return db
@@ -43,11 +44,7 @@ def read_trace(paths: Sequence[str], trace_id: str, order: str) -> list[dict[str
     if not paths:
         return []
     with duckdb.connect(":memory:") as db:
-        query = f"SELECT * FROM read_parquet({_list(paths)}, union_by_name = true) WHERE trace_id = ? ORDER BY {order}"
+        query = f"SELECT * FROM {parquet(paths)} WHERE trace_id = ? ORDER BY {order}"
         table: pa.Table = db.sql(query, params=[trace_id]).to_arrow_table()
         rows: list[dict[str, Any]] = table.to_pylist()
         return rows
-
-
-def _list(paths: Sequence[str]) -> str:
-    return "[" + ", ".join("'" + path.replace("'", "''") + "'" for path in paths) + "]"

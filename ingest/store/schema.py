@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from .attributes import ATTRIBUTES
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Version of folder layout, manifest and tables; recorded in the manifest."""
 
 EVENTS = pa.list_(

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from ..errors import StoreError
 from ..otlp import encode_logs, encode_traces
 from ..spans import LogRecord, Span, TraceId
+from .compaction import GRACE_NS, compact
+from .durable import try_lock
 from .layout import Layout
-from .manifest import Commit, Manifest
-from .parquet import write_file
+from .maintenance import StoreStats, collect_stats, prune, verify
+from .manifest import Manifest
+from .parquet import schema_name, write_file
 from .reader import connect, read_trace
 from .roller import roll, roll_everything
 from .rows import Senders, read_log_record, read_span
@@ -30,6 +33,8 @@ _REFRESH_S = 2.0
 """How long a reader may be busy with what writers have left in the WAL."""
 _VISIBLE_S = 30.0
 """How long `write` waits for another process's roll before it gives up."""
+_MAX_HOT_FILES = 32
+"""Beyond so many, a write is followed by compaction."""
 
 
 class Store:
@@ -52,7 +57,9 @@ class Store:
                 f"no store at {path}",
                 hint="make one with `whyspan demo`, `whyspan serve` or `whyspan import otlp FILE`",
             )
-        store = cls(layout, Manifest.open(layout.manifest))
+        manifest = Manifest.open(layout.manifest)
+        _fix_columns(layout, manifest)
+        store = cls(layout, manifest)
         store.refresh()
         return store
 
@@ -65,7 +72,7 @@ class Store:
         except OSError as error:
             raise StoreError(f"cannot make a store at {path}: {error.strerror}") from error
         manifest = Manifest.create(layout.manifest)
-        _add_schema_files(layout, manifest)
+        _fix_columns(layout, manifest)
         store = cls(layout, manifest)
         store.refresh()
         return store
@@ -100,6 +107,7 @@ class Store:
         ]
         if frames:
             self._make_visible(self._wal.append(frames))
+            self._tidy()
 
     def refresh(self) -> None:
         """Makes what other writers have acknowledged visible, as far as that is possible in two seconds."""
@@ -137,6 +145,22 @@ class Store:
         with self.connect() as db:
             return resolve_run(db, reference)
 
+    def compact(self, *, grace_ns: int = GRACE_NS) -> int:
+        """Merges small files; returns the number of merges. What is replaced stays on disk for `grace_ns`."""
+        return compact(self._layout, self._manifest, grace_ns=grace_ns)
+
+    def prune(self, *, keep_days: int) -> int:
+        """Deletes what began more than `keep_days` ago; returns the number of rows."""
+        return prune(self._layout, self._manifest, keep_days=keep_days)
+
+    def verify(self) -> list[str]:
+        """Returns what is wrong with the store, a line each."""
+        return verify(self._layout, self._manifest)
+
+    def stats(self) -> StoreStats:
+        """Returns the store in numbers."""
+        return collect_stats(self._layout, self._manifest)
+
     def _rows(self, kind: str, trace_id: str) -> list[dict[str, Any]]:
         files = self._manifest.files_of(kind, [trace_id])
         return read_trace(self._absolute(files), trace_id, TABLES[kind].order)
@@ -158,6 +182,11 @@ class Store:
                 )
             roll(self._layout, self._manifest, wait_s=0.05)
 
+    def _tidy(self) -> None:
+        """Merges what this and other short-lived writers have scattered, now and then."""
+        if sum(file.tier == "hot" for file in self._manifest.live_files()) > _MAX_HOT_FILES:
+            compact(self._layout, self._manifest)
+
     def _is_rolled(self, position: Position) -> bool:
         return self._manifest.rolled().get(position.segment, 0) >= position.offset
 
@@ -168,12 +197,22 @@ def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
         yield chunk
 
 
-def _add_schema_files(layout: Layout, manifest: Manifest) -> None:
-    """Gives each table a file without rows, so that a view over a new store has all its columns."""
-    missing = [kind for kind in TABLES if not manifest.files(kind)]
-    files = [write_file(layout, kind, TABLES[kind].schema.empty_table(), tier="schema") for kind in missing]
-    if files:
-        manifest.commit(Commit(files=files, rolled={}, next_seq=manifest.next_seq()))
+def _fix_columns(layout: Layout, manifest: Manifest) -> None:
+    """Gives each table a file without rows that has all its columns, so that views never miss one.
+
+    A new store has no other files, and an older one may have been written before a column was added.
+    """
+    present = {Path(file.path).name: file.path for file in manifest.live_files() if file.tier == "schema"}
+    wanted = {schema_name(kind): kind for kind in TABLES}
+    missing = [(name, kind) for name, kind in wanted.items() if name not in present]
+    if not missing:
+        return
+    with try_lock(layout.roll_lock, wait_s=_VISIBLE_S):
+        files = [
+            write_file(layout, kind, TABLES[kind].schema.empty_table(), tier="schema", name=name)
+            for name, kind in missing
+        ]
+        manifest.replace([path for name, path in present.items() if name not in wanted], files)
 
 
 def open_store(uri: str | Path) -> "duckdb.DuckDBPyConnection":

@@ -96,3 +96,22 @@ def test_a_bad_query_is_one_line(path: Path, capsys: pytest.CaptureFixture[str],
 def test_without_a_store_the_error_names_the_next_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path / "none", ["runs"]) == 3
     assert "whyspan demo" in capsys.readouterr().err
+
+
+def test_the_store_can_be_looked_after(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(path, ["store", "stats"]) == 0
+    assert capsys.readouterr().out.splitlines()[2].split()[:3] == ["spans", "1", "3"]
+    assert run(path, ["store", "stats", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tables"][0]["rows"] == 3
+    assert run(path, ["store", "verify"]) == 0
+    assert capsys.readouterr().out == "the store is sound\n"
+    assert run(path, ["store", "compact"]) == 0
+    assert run(path, ["store", "prune", "--keep-days", "1"]) == 0
+
+
+def test_a_damaged_store_is_told_by_the_exit_code(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for file in (path / "data").glob("spans-hot-*"):
+        file.unlink()
+    assert run(path, ["store", "verify", "--json"]) == 3
+    [problem] = json.loads(capsys.readouterr().out)["problems"]
+    assert problem.endswith("is missing")

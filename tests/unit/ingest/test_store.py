@@ -11,6 +11,9 @@ from whyspan.ingest.errors import NotFoundError, StoreError, UsageError
 from whyspan.ingest.otlp import encode_logs, encode_traces
 from whyspan.ingest.spans import LogRecord, Resource, Scope, Span, SpanId, StatusCode, TraceId
 from whyspan.ingest.store import Store
+from whyspan.ingest.store.layout import Layout
+from whyspan.ingest.store.parquet import write_file
+from whyspan.ingest.store.schema import SPANS
 from whyspan.ingest.store.wal import Frame, FrameKind, WalWriter
 
 T0 = 1_790_000_000_000_000_000
@@ -290,3 +293,36 @@ def test_a_sandboxed_connection_has_the_views(store: Store) -> None:
     store.write([make_call()])
     with store.connect(sandboxed=True) as db:
         assert db.execute("SELECT count(*) FROM decisions").fetchall() == [(1,)]
+
+
+def test_long_text_reads_the_same_in_sql(store: Store) -> None:
+    text = '[{"role": "user", "content": "' + "long " * 500 + '"}]'
+    log = LogRecord(trace_id=trace(1), time_ns=1, body={"content": text}, event_name="e")
+    store.write([make_span(attributes={"gen_ai.input.messages": text, "short": "s"})], [log])
+    assert rows(store, "SELECT attr(attributes, 'gen_ai.input.messages'), attr(attributes, 'short') FROM spans") == [
+        (text, "s")
+    ]
+    assert rows(store, "SELECT body->>'$.content', body_kind FROM log_records") == [(text, "kvlist")]
+    assert rows(store, "SELECT count(*) FROM messages WHERE contains(body, 'long long')") == [(2,)]
+    with store.connect(sandboxed=True) as db:
+        query = "SELECT length(attr(attributes, 'gen_ai.input.messages')) FROM spans"
+        assert db.execute(query).fetchall() == [(len(text),)]
+
+
+def test_a_store_of_an_older_version_is_brought_up_to_date(store: Store) -> None:
+    store.write([make_span()])
+    store._manifest._db.execute("UPDATE meta SET value = 1 WHERE key = 'schema_version'")
+    store._manifest._db.execute("DROP TABLE dropped")
+    with Store.open(store.path) as migrated:
+        assert migrated.spans(trace(1)) == [make_span()]
+        assert migrated._manifest.dropped() == {}
+
+
+def test_views_have_columns_that_older_files_lack(store: Store) -> None:
+    [file] = [f.path for f in store._manifest.live_files() if f.kind == "spans"]
+    store._manifest.replace([file], [])
+    before = SPANS.empty_table().drop_columns(["reply_text"])
+    old = write_file(Layout(store.path), "spans", before, tier="schema", name="spans-schema-old")
+    store._manifest.replace([], [old])
+    with Store.open(store.path) as newer:
+        assert rows(newer, "SELECT reply_text FROM spans") == []

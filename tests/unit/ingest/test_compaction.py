@@ -1,0 +1,163 @@
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from whyspan.ingest.spans import LogRecord, Span, SpanId, TraceId
+from whyspan.ingest.store import Store
+from whyspan.ingest.store.compaction import FAN, MAX_BYTES, plan
+from whyspan.ingest.store.manifest import LiveFile
+
+DAY_US = 86_400_000_000
+NOW_US = 20_000 * DAY_US + DAY_US // 2
+
+
+def live(n: int, *, tier: str = "hot", size: int = 1000, age_days: float = 0) -> LiveFile:
+    newest = int(NOW_US - age_days * DAY_US)
+    return LiveFile(path=f"f{n}", kind="spans", tier=tier, rows=1, bytes=size, min_us=newest, max_us=newest)
+
+
+def test_few_files_of_today_are_left_alone() -> None:
+    assert plan([live(n) for n in range(FAN - 1)], NOW_US) == []
+
+
+def test_eight_files_of_one_size_are_merged() -> None:
+    [merge] = plan([live(n) for n in range(FAN)], NOW_US)
+    assert (merge.tier, len(merge.files)) == ("hour", FAN)
+
+
+def test_small_files_do_not_drag_a_large_one_along() -> None:
+    large = live(99, tier="hour", size=50 << 20)
+    [merge] = plan([large, *(live(n) for n in range(FAN))], NOW_US)
+    assert large not in merge.files
+
+
+def test_what_a_past_day_left_is_merged_but_a_finished_day_is_left_alone() -> None:
+    finished = live(0, tier="day", size=5 << 20, age_days=1)
+    left = [live(1, age_days=1), live(2, tier="hour", age_days=1), live(3, age_days=2), live(4, age_days=2)]
+    merges = plan([finished, *left], NOW_US)
+    assert [(merge.tier, {file.path for file in merge.files}) for merge in merges] == [
+        ("day", {"f1", "f2"}),
+        ("day", {"f3", "f4"}),
+    ]
+
+
+def test_full_files_are_never_merged_again() -> None:
+    assert plan([live(n, size=MAX_BYTES) for n in range(2 * FAN)], NOW_US) == []
+
+
+def test_thirty_days_of_ticks_leave_at_most_a_hundred_files() -> None:
+    files: list[LiveFile] = []
+    for hour in range(30 * 24):
+        now_us = NOW_US + hour * DAY_US // 24
+        for tick in range(12):  # a roll every five minutes
+            newest = now_us + tick * 300_000_000
+            files.append(
+                LiveFile(
+                    path=f"{hour}.{tick}", kind="spans", tier="hot", rows=1, bytes=200_000, min_us=0, max_us=newest
+                )
+            )
+        while merges := plan(files, now_us):
+            for number, merge in enumerate(merges):
+                gone = set(merge.files)
+                size, newest = sum(f.bytes for f in gone), max(f.max_us or 0 for f in gone)
+                merged = replace(
+                    live(0, tier=merge.tier, size=size), path=f"m{hour}.{number}.{len(files)}", max_us=newest
+                )
+                files = [*(f for f in files if f not in gone), merged]
+    assert len(files) <= 100
+
+
+def span(trace: int, number: int, start_ns: int, text: str = "") -> Span:
+    return Span(
+        trace_id=TraceId(f"{trace:032x}"),
+        span_id=SpanId(f"{number:016x}"),
+        name="s",
+        start_ns=start_ns,
+        end_ns=start_ns + 1,
+        attributes={"text": text},
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.create(tmp_path / "s") as store:
+        yield store
+
+
+def test_compaction_changes_no_row_and_readers_under_way_are_not_disturbed(store: Store) -> None:
+    now_ns = time.time_ns()
+    spans = [span(n % 3, n, now_ns + n, f"{n} " * 600) for n in range(1, 3 * FAN)]
+    for one in spans:
+        store.write([one], [LogRecord(trace_id=one.trace_id, time_ns=now_ns, body="b" * 2000)])
+    with store.connect() as reader:
+        before = reader.execute("SELECT * FROM spans ORDER BY span_id").fetchall()
+        logs = [store.logs(TraceId(f"{n:032x}")) for n in range(3)]
+        assert store.compact() > 0
+        assert reader.execute("SELECT * FROM spans ORDER BY span_id").fetchall() == before
+    assert sum(table.files for table in store.stats().tables) < 15
+    assert [one for n in range(3) for one in store.spans(TraceId(f"{n:032x}"))] == sorted(
+        spans, key=lambda s: (s.trace_id, s.start_ns)
+    )
+    assert [store.logs(TraceId(f"{n:032x}")) for n in range(3)] == logs
+    assert store.verify() == []
+
+
+def test_replaced_files_and_orphans_are_deleted_after_the_grace_time(store: Store) -> None:
+    for n in range(1, FAN + 1):
+        store.write([span(n, n, time.time_ns())])
+    orphan = store.path / "data" / "spans-hot-orphan.parquet"
+    orphan.write_bytes(b"written by a process that was killed before its commit")
+    os.utime(orphan, (0, 0))
+    store.compact(grace_ns=0)
+    on_disk = {str(path.relative_to(store.path)) for path in (store.path / "data").iterdir()}
+    assert on_disk == {file.path for file in store._manifest.live_files()}
+
+
+def test_many_small_writes_are_tidied_up(store: Store) -> None:
+    for n in range(1, 50):
+        store.write([span(n, n, time.time_ns())])
+    assert store.stats().tables[0].files < 40
+    assert store.stats().tables[0].rows == 49
+
+
+def test_a_duplicate_is_recognised_after_compaction(store: Store) -> None:
+    spans = [span(1, n, time.time_ns()) for n in range(1, FAN + 1)]
+    for one in spans:
+        store.write([one])
+    store.compact()
+    store.write(spans)
+    assert len(store.spans(TraceId(f"{1:032x}"))) == FAN
+
+
+def test_pruning_deletes_old_rows_and_the_text_that_nobody_needs(store: Store) -> None:
+    now_ns, day_ns = time.time_ns(), 86_400 * 10**9
+    old, new = span(1, 1, now_ns - 40 * day_ns, "old " * 400), span(2, 2, now_ns, "new " * 400)
+    late = span(3, 3, now_ns - 40 * day_ns, "shared " * 400)
+    keeps_text = span(3, 4, now_ns, "shared " * 400)
+    store.write([old, new, late, keeps_text])
+    assert store.prune(keep_days=30) == 3  # two spans and the text of one trace
+    assert store.all_trace_ids() == [new.trace_id, keeps_text.trace_id]
+    assert store.spans(keeps_text.trace_id) == [keeps_text]
+    assert store.verify() == []
+
+
+def test_verify_names_what_is_damaged(store: Store) -> None:
+    store.write([span(1, 1, time.time_ns(), "text " * 400)])
+    [messages] = (store.path / "data").glob("messages-hot-*")
+    data = messages.read_bytes()
+    messages.write_bytes(data[: len(data) // 2])
+    assert [problem.split(" cannot be read")[0] for problem in store.verify()] == [f"data/{messages.name}"]
+    messages.unlink()
+    assert store.verify() == [f"data/{messages.name} is missing"]
+
+
+def test_verify_finds_references_to_text_that_is_gone(store: Store) -> None:
+    store.write([span(1, 1, time.time_ns(), "text " * 400)])
+    [file] = [file.path for file in store._manifest.live_files() if file.kind == "messages" and file.tier == "hot"]
+    store._manifest.replace([file], [])
+    [problem] = store.verify()
+    assert problem.startswith(f"trace {1:032x} lacks the message ")
