@@ -266,8 +266,8 @@ LEFT JOIN (
 )
 
 
-def _attribute(name: str, type: str, key: str, help: str) -> Column:
-    return Column(name, type, f"try_cast(attr(attributes, '{key}') AS {type})", help)
+def _attribute(name: str, type: str, key: str, help: str, attributes: str = "attributes") -> Column:
+    return Column(name, type, f"try_cast(attr({attributes}, '{key}') AS {type})", help)
 
 
 _DECISION = (
@@ -331,9 +331,15 @@ _SCORE = (
     Column("value", "DOUBLE", "try_cast(value AS DOUBLE)", "The score, when it is a number."),
     Column("label", "VARCHAR", "label", "The score in a word."),
     Column("explanation", "VARCHAR", "explanation", "Why."),
-    Column("source", "VARCHAR", "source", "`service.name` of who judged."),
+    Column("source", "VARCHAR", "source", "`service.name` of who judged; langfuse, phoenix or mlflow when imported."),
 )
-_EVENT = "gen_ai.evaluation.result"
+_IMPORTED_SCORE = (
+    _attribute("session_id", "VARCHAR", "session.id", "Conversation that was judged, when it is one.", "said"),
+    _attribute("judge", "VARCHAR", c.SCORE_JUDGE, "Kind of judge, when imported: HUMAN, LLM, CODE, API, …", "said"),
+    _attribute("author", "VARCHAR", c.SCORE_AUTHOR, "The person or program, when recorded.", "said"),
+    _attribute("score_id", "VARCHAR", c.SCORE_ID, "Id where it is imported from.", "said"),
+)
+_EVENT = c.EVALUATION_EVENT
 
 SCORES = View(
     name="scores",
@@ -343,6 +349,7 @@ SCORES = View(
         Column("span_id", "VARCHAR", "span_id", "Span that was judged; NULL when it is the run as a whole."),
         _STARTED,
         *_SCORE,
+        *_IMPORTED_SCORE,
     ),
     source=f"""FROM (
     SELECT trace_id, parent_span_id AS span_id, started, service AS source, unnest(list_filter(events,
@@ -355,6 +362,9 @@ SCORES = View(
       attr(said, 'gen_ai.evaluation.name') AS name, attr(said, 'gen_ai.evaluation.score.value') AS value,
       attr(said, 'gen_ai.evaluation.score.label') AS label, attr(said, 'gen_ai.evaluation.explanation') AS explanation
     FROM log_records WHERE event_name = '{_EVENT}' AND {_FOREIGN}
+    -- A score that was changed is imported again under its id; the one updated last counts.
+    QUALIFY attr(said, '{c.SCORE_ID}') IS NULL OR row_number() OVER (
+      PARTITION BY service, attr(said, '{c.SCORE_ID}') ORDER BY attr(said, '{c.SCORE_UPDATED}') DESC, seq DESC) = 1
     UNION ALL BY NAME
     SELECT trace_id, parent_span_id AS span_id, started, service AS source, attributes AS said,
       attr(said, 'evaluations.0.evaluation.name') AS name, attr(said, 'evaluations.0.evaluation.score') AS value,

@@ -21,7 +21,7 @@ CONTRACT = {
     "operation tool_names tool_calls reply_text finish_reason error input_tokens output_tokens cost_usd latency_ms name "
     "completeness",
     "tool_calls": "trace_id span_id parent_span_id started service session_id tool_name error latency_ms",
-    "scores": "trace_id span_id started name value label explanation source",
+    "scores": "trace_id span_id started name value label explanation source session_id judge author score_id",
     "decisions": "trace_id span_id started service session_id user_id provider model tool_names tool_calls reply_text "
     "finish_reason error input_tokens output_tokens cost_usd latency_ms completeness scores run_scores claims",
     "trials": "trace_id span_id started decision_trace_id decision_span_id case_id target intervention_id "
