@@ -9,11 +9,16 @@ import click
 from ...ingest.errors import FormatError
 from ...ingest.sources import ImportReport, import_files, write_rejects
 from ..output import Session, write_json
+from . import import_langfuse, import_mlflow, import_phoenix
 
 
 @click.group("import")
 def command() -> None:
     """Bring in spans and logs that are already somewhere."""
+
+
+for _name, _module in (("langfuse", import_langfuse), ("mlflow", import_mlflow), ("phoenix", import_phoenix)):
+    command.add_command(_module.command, _name)
 
 
 @command.command("otlp", epilog="Example: whyspan import otlp traces/*.json logs.pb.gz")

@@ -1,0 +1,30 @@
+"""The back ends that can be imported from: those of this package and those of installed packages."""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from functools import cache
+from importlib.metadata import entry_points
+from typing import TypeAlias
+
+from ..errors import ConfigError
+from .source import Source
+
+GROUP = "whyspan.sources"
+"""Entry-point group; the name is the back end's, the object opens it."""
+OpenSource: TypeAlias = Callable[..., AbstractContextManager[Source]]
+"""`open(selection, **options)`; where the back end is and the keys come from the environment."""
+
+
+@cache
+def sources() -> Mapping[str, OpenSource]:
+    """Returns name → how to open it.
+
+    Raises ConfigError when an installed package registers something that cannot be imported.
+    """
+    found: dict[str, OpenSource] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
+        try:
+            found[entry.name] = entry.load()
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(f"the source {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
+    return found

@@ -1,0 +1,98 @@
+"""What an importer of another back end is, and how all of them are driven.
+
+A source yields batches, each with the position to go on from once the batch is stored. The position is kept in the
+store after the batch, never before: an import that dies is continued, repeats at most one batch, and loses none.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from ..spans import LogRecord, Span
+from .decoded import Reject
+from .positions import Positions
+
+if TYPE_CHECKING:
+    from ..store import Store
+
+Position: TypeAlias = Mapping[str, Any]
+"""JSON; only its source understands it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What to import; an empty selection is everything."""
+
+    start_ns: int | None = None
+    """Unix ns; None: from where the last import of this selection ended, at first from the beginning."""
+    end_ns: int | None = None
+    """Unix ns, exclusive; None: until now."""
+    is_rolling: bool = False
+    """The start is relative to now (`--since`): a later import goes on where the last one ended."""
+    trace_ids: tuple[str, ...] = ()
+    """Ids in the back end's own words."""
+    session_id: str = ""
+    tags: tuple[str, ...] = ()
+    """Any of them."""
+    name: str = ""
+    """Name of the trace."""
+    environment: str = ""
+    projects: tuple[str, ...] = ()
+
+    def words(self) -> dict[str, Any]:
+        """Returns the filters without the times: what an import must have in common with an earlier one."""
+        lists = {"traces": self.trace_ids, "tags": self.tags, "projects": self.projects}
+        texts = {"session": self.session_id, "name": self.name, "environment": self.environment}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in {**lists, **texts}.items() if v}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Some of what a source has."""
+
+    spans: tuple[Span, ...] = ()
+    logs: tuple[LogRecord, ...] = ()
+    """Scores, as evaluation events."""
+    rejects: tuple[Reject, ...] = ()
+    position: Position
+    """Where to go on once this batch is stored."""
+
+
+class Source(Protocol):
+    """A back end to import from."""
+
+    @property
+    def key(self) -> str:
+        """Back end, project and selection: imports with the same key continue one another."""
+
+    def batches(self, position: Position | None) -> Iterator[Batch]:
+        """Yields what there is from a position on; None is the beginning.
+
+        Raises UpstreamError when the back end fails for good, ConfigError when it refuses the keys.
+        """
+
+
+@dataclass(slots=True, kw_only=True)
+class PullReport:
+    """What an import brought in so far."""
+
+    spans: int = 0
+    """Read, repetitions included; the store keeps each once."""
+    scores: int = 0
+    batches: int = 0
+    rejects: list[Reject] = field(default_factory=list)
+
+
+def pull(store: "Store", source: Source, *, progress: Callable[[PullReport], None] = lambda _: None) -> PullReport:
+    """Imports what a source has and the store has not, and returns the counts."""
+    report = PullReport()
+    with Positions.open(store.path) as positions:
+        for batch in source.batches(positions.get(source.key)):
+            store.write(batch.spans, batch.logs)
+            positions.put(source.key, batch.position)
+            report.batches += 1
+            report.spans += len(batch.spans)
+            report.scores += len(batch.logs)
+            report.rejects += batch.rejects
+            progress(report)
+    return report
