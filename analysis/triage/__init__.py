@@ -1,0 +1,5 @@
+"""Triage: which decisions are worth explaining. A signal nominates a decision; it never claims anything about it."""
+
+from .ranking import Nomination, Reason, triage
+
+__all__ = ["Nomination", "Reason", "triage"]
