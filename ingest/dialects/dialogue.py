@@ -51,7 +51,8 @@ class Call:
 class Result:
     """What a tool answered."""
 
-    content: "str | tuple[Part, ...] | Structured"
+    content: "str | tuple[Part, ...] | Structured | None"
+    """None when it is known to be lost."""
     call_id: str = ""
     name: str = ""
     is_error: bool | None = None

@@ -7,39 +7,38 @@ parameters name another.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from ..calls import Body, Json, MissingField, ModelReply, Usage
+from ..calls import Api, Body, Json, MissingField, ModelReply, Usage
 from ..spans import Attributes, LogRecord, Span
-from .answers import read_response, reply_of
-from .dialogue import Call, Media, Message, Part, Result, Text, ToolDefinition
+from .answers import read_response
+from .dialogue import Call, Message, Result, ToolDefinition
+from .fields import SETTINGS
+from .flattened import REDACTED, read_input, read_output, read_tool_schemas
+from .gemini_sdk import to_wire
 from .partial import Found, PartialCall, Role, Trust
 from .placeholders import without_placeholders
-from .shapes import read_result_content, read_tools
+from .requests import is_request, request_fields
+from .response_echo import is_echo, settings_of
+from .transcripts import read_transcript
 from .values import (
     as_float,
     as_int,
     as_text,
     first,
     first_text,
-    numbering_gaps,
-    parse_json,
     parse_object,
-    unflatten,
 )
 
 NAME = "openinference"
-REDACTED = "__REDACTED__"
 
 _ROLES = {"LLM": Role.CALL, "AGENT": Role.AGENT, "CHAIN": Role.AGENT, "TOOL": Role.TOOL}
-_CLIENT_KEYS = frozenset(
-    {
-        "_type", "model_name", "api_base", "api_key", "base_url", "extra_headers", "extra_query", "headers", "timeout",
-        "max_retries", "num_retries", "retry_strategy", "cache", "caching", "api_version", "http_options",
-    }
+_ARGUMENTS = (
+    "openai", "anthropic", "google_genai", "litellm", "langchain", "bedrock", "vertexai", "mistralai", "groq",
+    "openai_agents", "instructor", "portkey",
 )  # fmt: skip
-"""Arguments of a client library that are not part of the request."""
-
-
+"""Instrumentations that record all arguments of the call; those of frameworks record the model's configuration."""
+_NOT_FLATTENED = frozenset({"image.detail", "cache_control", "tool_result.is_error", "extra_body", "include"})
 _REDACTED_IMAGE = MissingField(
     name="image",
     reason="replaced by __REDACTED__, being longer than the instrumentation's limit",
@@ -54,16 +53,31 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
     role = _ROLES.get(kind)
     if role is None:
         return None
+    if role is Role.TOOL:
+        return _read_tool(attributes)
     if role is not Role.CALL:
-        return PartialCall(
-            role=role, session_id=_found(attributes, "session.id"), agent=_found(attributes, "agent.name")
-        )
+        return _read_agent(attributes)
+    prepared = _prepared(attributes)
+    if prepared is not None:
+        return prepared
     parameters = parse_object(attributes.get("llm.invocation_parameters")) or {}
+    if is_echo(parameters):  # The OpenAI Agents instrumentation has only the answer.
+        parameters = settings_of(parameters)
     body = _body(attributes)
+    api = _api(attributes)
+    messages = read_input(attributes, span.dropped_attributes_count, NAME)
+    tools = read_tool_schemas(attributes)
+    system: Found[tuple[Message, ...]] | None = None
+    if messages is not None and api is not None and messages.value[0].role == "system":
+        # The Responses API's instructions are recorded as the first message.
+        system = replace(messages, value=messages.value[:1], gaps=())
+        messages = replace(messages, value=messages.value[1:])
     return PartialCall(
+        api=api,
         body=body,
-        messages=_messages(attributes, span.dropped_attributes_count),
-        tools=_tools(attributes),
+        messages=messages,
+        system=system,
+        tools=Found(tools, f"{NAME}:llm.tools", Trust.FLATTENED) if tools else None,
         params=dict(_params(parameters)),
         model=_model(attributes, parameters, body),
         provider=_found(attributes, "llm.provider", "llm.system"),
@@ -73,7 +87,47 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
         response_id=_response_id(attributes),
         session_id=_found(attributes, "session.id"),
         agent=_found(attributes, "agent.name"),
+        unrecorded=frozenset({"extra_body"}) if body is not None else _unrecorded(span),
     )
+
+
+def _unrecorded(span: Span) -> frozenset[str]:
+    library = span.scope.name.rpartition(".")[2]
+    if library == "bedrock":
+        return _NOT_FLATTENED | {"tool_choice", "additionalModelRequestFields"}
+    framework = (
+        frozenset() if library in _ARGUMENTS else SETTINGS | {"tool_choice", "parallel_tool_calls", "message.name"}
+    )
+    return _NOT_FLATTENED | framework
+
+
+def _api(attributes: Attributes) -> Found[Api] | None:
+    output = parse_object(attributes.get("output.value")) or {}
+    is_response = output.get("object") == "response"
+    return Found(Api.OPENAI_RESPONSES, f"{NAME}:output.value", Trust.RAW) if is_response else None
+
+
+def _read_agent(attributes: Attributes) -> PartialCall:
+    transcript = read_transcript(parse_object(attributes.get("output.value")) or {})
+    return PartialCall(
+        role=Role.AGENT,
+        messages=Found(transcript, f"{NAME}:output.value", Trust.CONTEXT) if transcript else None,
+        session_id=_found(attributes, "session.id"),
+        agent=_found(attributes, "agent.name"),
+    )
+
+
+def _prepared(attributes: Attributes) -> PartialCall | None:
+    """Returns the arguments that a span of kind LLM only builds for the call that follows, as LlamaIndex's do."""
+    output = parse_object(attributes.get("output.value")) or {}
+    if not isinstance(output.get("messages"), list) or any(k.startswith("llm.output_messages.") for k in attributes):
+        return None
+    params = {
+        name: Found(value, f"{NAME}:output.value of the preparing span", Trust.CONTEXT)
+        for name, value in request_fields(output).items()
+        if name not in ("messages", "tools", "model") and value is not None
+    }
+    return PartialCall(role=Role.PREPARATION, params=params)
 
 
 def _found(attributes: Attributes, *keys: str) -> Found[str] | None:
@@ -88,112 +142,39 @@ def _body(attributes: Attributes) -> Found[Body] | None:
     body = parse_object(attributes.get("input.value"))
     if body is None or not is_request(body):
         return None
-    kept, redacted = without_placeholders({k: v for k, v in body.items() if k not in _CLIENT_KEYS}, REDACTED.__eq__)
+    fields = to_wire(body) if "contents" in body else request_fields(body)
+    kept, redacted = without_placeholders(fields, REDACTED.__eq__)
     return Found(kept, f"{NAME}:input.value", Trust.RAW, (_REDACTED_IMAGE,) if redacted else ())
 
 
-def is_request(body: Body) -> bool:
-    """Tells whether an object is a provider's request: messages with roles, input items, or contents."""
-    messages = body.get("messages")
-    if isinstance(messages, list):
-        return bool(messages) and all(isinstance(m, Mapping) and "role" in m for m in messages)
-    if isinstance(body.get("contents"), list | str):
-        return True
-    return isinstance(body.get("input"), list | str) and "model" in body
-
-
-def _messages(attributes: Attributes, dropped: int) -> Found[tuple[Message, ...]] | None:
-    prefix = "llm.input_messages."
-    tree = unflatten(attributes, prefix)
-    items = tree if isinstance(tree, list) else []
-    messages = tuple(_message(item) for item in items if _has_role(item))
-    if not messages:
-        return None
-    is_damaged = len(messages) < len(items) or numbering_gaps(attributes, prefix)
-    gaps = (dropped_attributes(dropped),) if dropped and is_damaged else ()
-    return Found(messages, f"{NAME}:llm.input_messages", Trust.FLATTENED, gaps)
-
-
-def dropped_attributes(count: int) -> MissingField:
-    """Returns the gap of a span that had more attributes than its SDK keeps."""
-    return MissingField(
-        name="messages (text, tool call args, call ids, result ids, tools, params)",
-        reason=f"attribute count limit: {count} dropped",
-        remedy="OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=10000",
+def _read_tool(attributes: Attributes) -> PartialCall:
+    name = first_text(attributes, "tool.name")
+    schema = parse_object(attributes.get("tool.parameters"))
+    # Some instrumentations put the arguments of this call where the schema belongs.
+    is_schema = schema is not None and isinstance(schema.get("properties"), Mapping)
+    description = attributes.get("tool.description")
+    # CrewAI's description is a text about the tool, and its schema is rewritten before it is sent.
+    is_composite = isinstance(description, str) and description.startswith("Tool Name:")
+    tool = ToolDefinition(
+        name=name,
+        description=description if isinstance(description, str) and not is_composite else None,
+        parameters=schema if is_schema and not is_composite else None,
     )
-
-
-def _has_role(item: Json) -> bool:
-    return isinstance(item, Mapping) and isinstance(item.get("message"), Mapping) and "role" in item["message"]
-
-
-def _message(item: Mapping[str, Json]) -> Message:
-    raw = item["message"]
-    role = as_text(raw.get("role"))
-    call_id = as_text(raw.get("tool_call_id"))
-    content = raw.get("content")
-    if role == "tool" or call_id:
-        parts = tuple(_parts(raw.get("contents")))
-        text: str | tuple[Part, ...] = parts if parts else as_text(content)
-        result = Result(
-            content=text if parts else _result_content(content), call_id=call_id, name=as_text(raw.get("name"))
-        )
-        return Message(role="tool", parts=(result,))
-    parts = tuple(_parts(raw.get("contents")))
-    texts = (Text(text=content),) if isinstance(content, str) and not parts else ()
-    calls = tuple(_calls(raw.get("tool_calls")))
-    return Message(
-        role=role,
-        parts=(*texts, *parts, *calls),
-        name=as_text(raw.get("name")),
-        is_plain=not parts,
+    call_id = first_text(attributes, "tool_call.id", "tool.id")
+    parts = (
+        Call(name=name, arguments=attributes.get("input.value"), id=call_id),
+        Result(content=as_text(attributes.get("output.value")), call_id=call_id, name=name),
     )
-
-
-def _result_content(content: Json) -> str:
-    kept = read_result_content(content)
-    return kept if isinstance(kept, str) else ""
-
-
-def _parts(raw: Json) -> Iterator[Part]:
-    for item in raw if isinstance(raw, list) else ():
-        content = item.get("message_content") if isinstance(item, Mapping) else None
-        if not isinstance(content, Mapping):
-            continue
-        image = content.get("image")
-        inner = image.get("image") if isinstance(image, Mapping) else None
-        if isinstance(inner, Mapping) and isinstance(inner.get("url"), str):
-            if inner["url"] != REDACTED:
-                yield Media(kind="image", url=inner["url"])
-        elif isinstance(content.get("text"), str):
-            yield Text(text=content["text"])
-
-
-def _calls(raw: Json) -> Iterator[Call]:
-    for item in raw if isinstance(raw, list) else ():
-        call = item.get("tool_call") if isinstance(item, Mapping) else None
-        function = call.get("function") if isinstance(call, Mapping) else None
-        if isinstance(call, Mapping) and isinstance(function, Mapping):
-            yield Call(
-                name=as_text(function.get("name")), arguments=function.get("arguments"), id=as_text(call.get("id"))
-            )
-
-
-def _tools(attributes: Attributes) -> Found[tuple[ToolDefinition, ...]] | None:
-    tree = unflatten(attributes, "llm.tools.")
-    raw = [_schema(item) for item in tree] if isinstance(tree, list) else []
-    tools = read_tools(item for item in raw if item is not None)
-    return Found(tools, f"{NAME}:llm.tools", Trust.FLATTENED) if tools else None
-
-
-def _schema(item: Json) -> Json:
-    tool = item.get("tool") if isinstance(item, Mapping) else None
-    return parse_json(tool.get("json_schema")) if isinstance(tool, Mapping) else None
+    return PartialCall(
+        role=Role.TOOL,
+        tools=Found((tool,), f"{NAME}:tool.*", Trust.CONTEXT) if name else None,
+        messages=Found((Message(role="tool", parts=parts),), f"{NAME}:tool span", Trust.CONTEXT),
+    )
 
 
 def _params(parameters: Mapping[str, Json]) -> Iterator[tuple[str, Found[Json]]]:
-    for name, value in parameters.items():
-        if name not in _CLIENT_KEYS and name not in ("model", "tools", "messages"):
+    for name, value in request_fields(parameters).items():
+        if name not in ("model", "tools", "messages"):
             yield name, Found(value, f"{NAME}:llm.invocation_parameters", Trust.FLATTENED)
 
 
@@ -219,11 +200,8 @@ def _replies(attributes: Attributes) -> Found[tuple[ModelReply, ...]] | None:
     replies = read_response(output) if output is not None else ()
     if replies:
         return Found(replies, f"{NAME}:output.value", Trust.RAW)
-    tree = unflatten(attributes, "llm.output_messages.")
-    finish = first_text(attributes, "llm.finish_reason")
-    items = [item for item in tree if _has_role(item)] if isinstance(tree, list) else []
-    read = tuple(reply_of(_message(item), finish_reason=finish) for item in items)
-    return Found(read, f"{NAME}:llm.output_messages", Trust.FLATTENED) if read else None
+    flat = read_output(attributes)
+    return Found(flat, f"{NAME}:llm.output_messages", Trust.FLATTENED) if flat else None
 
 
 def _response_id(attributes: Attributes) -> Found[str] | None:

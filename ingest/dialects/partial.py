@@ -36,6 +36,10 @@ class Role(Enum):
     """It encloses calls, and may hold their tools and parameters."""
     TOOL = "tool"
     """It is the execution of a tool."""
+    PREPARATION = "preparation"
+    """It builds the arguments of the call that follows under the same parent."""
+    ECHO = "echo"
+    """It repeats a call that another span reports, at the end of a stream."""
     TRANSPORT = "transport"
     """It is the HTTP exchange under a call."""
 
@@ -44,6 +48,7 @@ class Loss(Enum):
     """What a convention is known to drop from the messages it records."""
 
     ASSISTANT_TEXT = "the text of an assistant message that also calls tools"
+    USER_NAME = "the names of user messages"
     ASSISTANT_CALLS = "the tool calls of earlier assistant messages"
 
 

@@ -6,13 +6,16 @@ JSON strings or as arrays and maps. Source: https://opentelemetry.io/docs/specs/
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ..calls import Api, Json, MissingField, ModelReply, Usage
 from ..spans import AnyValue, Attributes, LogRecord, Span
 from .answers import merge_messages, reply_of
-from .dialogue import Message, ToolDefinition
+from .dialogue import Call, Message, Result, ToolDefinition
+from .fields import NEVER_IN_SEMCONV, SETTINGS, TOOLS
+from .limits import cut_messages
 from .partial import Found, PartialCall, Role, Trust
-from .shapes import read_messages, read_parts, read_tools
+from .shapes import read_messages, read_parts, read_result_content, read_tools
 from .values import (
     as_float,
     as_int,
@@ -21,6 +24,7 @@ from .values import (
     first_text,
     parse_json,
     parse_list,
+    parse_object,
     salvage_list,
     text_list,
 )
@@ -30,7 +34,7 @@ DETAILS = "gen_ai.client.inference.operation.details"
 
 ROLES: Mapping[str, Role] = {
     **dict.fromkeys(("chat", "text_completion", "generate_content", "completion"), Role.CALL),
-    **dict.fromkeys(("invoke_agent", "create_agent", "invoke_workflow", "plan"), Role.AGENT),
+    **dict.fromkeys(("invoke_agent", "create_agent", "invoke_workflow", "plan", "chain", "agent_step"), Role.AGENT),
     "execute_tool": Role.TOOL,
 }
 PARAMS: Mapping[str, str] = {
@@ -54,14 +58,12 @@ PARAMS: Mapping[str, str] = {
     "gen_ai.user": "user",
     "llm.user": "user",
 }
-UNRECORDED = frozenset(
-    {
-        "tool_choice", "parallel_tool_calls", "tools[].strict", "response_format", "logit_bias", "user", "metadata",
-        "store", "service_tier", "reasoning_effort", "logprobs", "top_logprobs", "stream_options", "cache_control",
-        "tool_result.is_error", "image.detail", "extra_body",
-    }
-)  # fmt: skip
-"""Request fields that the convention has no attribute for."""
+_HANDLER = "opentelemetry.util.genai.handler"
+"""The scope of openai-v2 2.4 and others of its time, which write through a shared library."""
+_ALL_SETTINGS = ("opentelemetry.instrumentation.genai.", "opentelemetry.instrumentation.openai_v2", _HANDLER)
+"""Instrumentations that record every sampling setting there is an attribute for."""
+_WITHOUT_TOOLS = ("opentelemetry.instrumentation.openai_v2", "strands.telemetry.tracer", _HANDLER)
+"""Instrumentations that follow the convention and never write tool definitions."""
 CAPTURE_SWITCH = (
     "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental and "
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_AND_EVENT"
@@ -110,11 +112,14 @@ def read_carriers(role: Role, carriers: Sequence[tuple[Attributes, str]], span: 
             if key not in attributes and value is not None and value != "":
                 attributes[key] = value
                 sources[key] = f"{NAME}:{where}{key}"
+    if role is Role.TOOL:
+        return _read_tool(attributes, sources)
+    messages, system = _conversation(attributes, sources, span)
     return PartialCall(
         role=role,
-        api=_api(attributes, sources),
-        messages=_messages(attributes, sources),
-        system=_system(attributes, sources),
+        api=_api(attributes, sources, span),
+        messages=messages,
+        system=system,
         tools=_tools(attributes, sources),
         params=dict(_params(attributes, sources)),
         model=_text(attributes, sources, "gen_ai.request.model"),
@@ -125,8 +130,34 @@ def read_carriers(role: Role, carriers: Sequence[tuple[Attributes, str]], span: 
         response_id=_text(attributes, sources, "gen_ai.response.id"),
         session_id=_text(attributes, sources, "gen_ai.conversation.id", "session.id"),
         agent=_text(attributes, sources, "gen_ai.agent.name"),
-        unrecorded=UNRECORDED,
+        unrecorded=_unrecorded(span),
         content_switch="" if "gen_ai.input.messages" in attributes else CAPTURE_SWITCH,
+    )
+
+
+def _unrecorded(span: Span) -> frozenset[str]:
+    settings = frozenset() if span.scope.name.startswith(_ALL_SETTINGS) else SETTINGS
+    tools = {TOOLS} if span.scope.name in _WITHOUT_TOOLS else frozenset()
+    return NEVER_IN_SEMCONV | settings | tools
+
+
+def _read_tool(attributes: Attributes, sources: Mapping[str, str]) -> PartialCall:
+    name, call_id = first_text(attributes, "gen_ai.tool.name"), first_text(attributes, "gen_ai.tool.call.id")
+    description = attributes.get("gen_ai.tool.description")
+    tool = ToolDefinition(
+        name=name,
+        description=description if isinstance(description, str) else None,
+        parameters=parse_object(first(attributes, "gen_ai.tool.json_schema", "gen_ai.tool.parameters")),
+    )
+    result = first(attributes, "gen_ai.tool.call.result", "tool_response")
+    parts = (
+        Call(name=name, arguments=first(attributes, "gen_ai.tool.call.arguments", "tool_arguments"), id=call_id),
+        Result(content=read_result_content(result), call_id=call_id, name=name),
+    )
+    return PartialCall(
+        role=Role.TOOL,
+        tools=Found((tool,), f"{NAME}:gen_ai.tool.*", Trust.CONTEXT) if name else None,
+        messages=Found((Message(role="tool", parts=parts),), f"{NAME}:tool span", Trust.CONTEXT),
     )
 
 
@@ -138,10 +169,35 @@ def _text(attributes: Attributes, sources: Mapping[str, str], *keys: str) -> Fou
     return None
 
 
-def _api(attributes: Attributes, sources: Mapping[str, str]) -> Found[Api] | None:
+def _api(attributes: Attributes, sources: Mapping[str, str], span: Span) -> Found[Api] | None:
     kind = first_text(attributes, "openai.api.type")
     apis = {"responses": Api.OPENAI_RESPONSES, "chat_completions": Api.OPENAI_CHAT}
-    return Found(apis[kind], sources["openai.api.type"], Trust.STRUCTURED) if kind in apis else None
+    if kind in apis:
+        return Found(apis[kind], sources["openai.api.type"], Trust.STRUCTURED)
+    # OpenLLMetry and Logfire name the API in the span only.
+    if span.name == "openai.response" or span.name.startswith("Responses API"):
+        return Found(Api.OPENAI_RESPONSES, f"{NAME}:span name", Trust.STRUCTURED)
+    return None
+
+
+def _conversation(
+    attributes: Attributes, sources: Mapping[str, str], span: Span
+) -> tuple[Found[tuple[Message, ...]] | None, Found[tuple[Message, ...]] | None]:
+    """Returns messages and instructions, where this instrumentation's library sends them."""
+    messages, system = _messages(attributes, sources), _system(attributes, sources)
+    if messages is None:
+        return None, system
+    lead = messages.value[0] if messages.value else None
+    if system is not None and lead is not None and lead.role == "system" and lead.parts == system.value[0].parts:
+        system = None  # OpenLIT writes it to both.
+    elif system is not None and span.scope.name == "ai":
+        # The Vercel AI SDK sends its system prompt as a message, to every API.
+        messages, system = replace(messages, value=(*system.value, *messages.value)), None
+    elif system is None and span.name == "openai.response" and lead is not None and lead.role == "system":
+        # OpenLLMetry makes a message of the Responses API's instructions.
+        system = Found((lead,), messages.source, messages.trust)
+        messages = replace(messages, value=messages.value[1:])
+    return messages, system
 
 
 def _messages(attributes: Attributes, sources: Mapping[str, str]) -> Found[tuple[Message, ...]] | None:
@@ -152,16 +208,20 @@ def _messages(attributes: Attributes, sources: Mapping[str, str]) -> Found[tuple
     if raw is None and isinstance(value, str):
         raw = salvage_list(value)
         gaps = (cut_messages(len(raw), len(value), key),)
+    gaps = (*gaps, *_emptied(raw or ()))
     return Found(read_messages(raw), sources[key], Trust.STRUCTURED, gaps) if raw else None
 
 
-def cut_messages(kept: int, length: int, key: str) -> MissingField:
-    """Returns the gap of a message list whose JSON ends in the middle."""
-    return MissingField(
-        name=f"messages[{kept}:] (text, tool call args, call ids, result ids)",
-        reason=f"{key} is cut off after {length} characters (attribute value length limit)",
-        remedy="unset OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT and OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT",
-    )
+def _emptied(raw: Sequence[Json]) -> Iterator[MissingField]:
+    """Yields the messages whose content is gone: an empty text would still be a part."""
+    for i, item in enumerate(raw):
+        is_input = isinstance(item, Mapping) and item.get("role") in ("system", "developer", "user")
+        if is_input and item.get("parts") == []:
+            yield MissingField(
+                name=f"messages[{i}].content (text, images, names)",
+                reason="the instrumentation drops content that is a list of parts",
+                remedy="whyspan.record() in the agent's process keeps the whole request",
+            )
 
 
 def _system(attributes: Attributes, sources: Mapping[str, str]) -> Found[tuple[Message, ...]] | None:

@@ -63,7 +63,10 @@ def read_message(raw: Object) -> Message:
     if role == "tool" and not _holds_results(content):
         name = as_text(raw.get("name") or raw.get("tool_name"))
         call_id = call_id or as_text(raw.get("id"))
-        return Message(role=role, parts=(Result(content=read_result_content(content), call_id=call_id, name=name),))
+        answer = "" if content is None else read_result_content(content)
+        # OpenAI's form may name the tool in the message; it is sent as it was recorded.
+        result = Result(content=answer, call_id=call_id, name=name)
+        return Message(role=role, parts=(result,), name=as_text(raw.get("name")))
     read = [*parts, *read_parts(content), *read_calls(raw.get("tool_calls"))]
     is_plain = None if "parts" in raw else isinstance(content, str) or content is None
     return Message(role=role, parts=tuple(read), name=as_text(raw.get("name")), is_plain=is_plain)
@@ -155,7 +158,7 @@ def _result(raw: Object) -> Part | None:
     )
 
 
-def read_result_content(content: Json) -> str | tuple[Part, ...] | Structured:
+def read_result_content(content: Json) -> str | tuple[Part, ...] | Structured | None:
     """Returns a tool's answer: its text, its parts where all of them are of a known kind, else the value itself."""
     if isinstance(content, str):
         return content
@@ -180,6 +183,8 @@ def _media(raw: Object) -> Part | None:
     mime = as_text(first_of(holder, "mime_type", "media_type", "mimeType", "mediaType", "mime"))
     url = inner if isinstance(inner, str) and _is_url(inner) else as_text(first_of(holder, "url", "uri", "fileUri"))
     data = "" if url else as_text(first_of(holder, "data", "bytes", "content", "image", "base64", "file_data"))
+    if _is_url(data):
+        url, data = data, ""
     file_id = as_text(first_of(holder, "file_id"))
     if not (url or data or file_id):
         return None

@@ -1,17 +1,20 @@
 """The whole way from spans and logs to model calls."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from ..calls import ModelCall, ModelReply, Usage
+from ..calls import Api, ModelCall, ModelReply, Usage
 from ..dialects.partial import Found, PartialCall, Role
 from ..dialects.registry import dialects
-from ..spans import LogRecord, Span, StatusCode
+from ..spans import LogRecord, Span, StatusCode, TraceId
 from .completeness import assess
-from .context import add_context
+from .context import RunTools, add_context
+from .continuation import complete_cut_list, name_predecessor
 from .encoding import encode_body
 from .endpoint import choose_api
 from .grouping import Draft, Tree, group_calls
+from .implied import implied_drafts
 from .reading import Reading, read_spans
+from .repair import History, repair_history
 
 
 def rebuild_calls(spans: Sequence[Span], logs: Sequence[LogRecord]) -> list[ModelCall]:
@@ -21,15 +24,31 @@ def rebuild_calls(spans: Sequence[Span], logs: Sequence[LogRecord]) -> list[Mode
     """
     readings = read_spans(spans, logs, dialects())
     tree = Tree(spans, readings)
-    tools: dict[str, list[Reading]] = {}
+    tools: dict[TraceId, list[Reading]] = {}
     for reading in readings:
         if reading.role is Role.TOOL:
             tools.setdefault(reading.span.trace_id, []).append(reading)
-    calls = []
-    for draft in group_calls(readings, tree):
-        partial = add_context(draft, tree, tools.get(draft.span.trace_id, ()))
-        calls.append(_assemble(draft, partial))
-    return calls
+    drafts: dict[TraceId, list[Draft]] = {}
+    for draft in (*group_calls(readings, tree), *implied_drafts(readings, tree)):
+        drafts.setdefault(draft.span.trace_id, []).append(draft)
+    calls = [call for trace_id, run in drafts.items() for call in _rebuild_run(run, tree, tools.get(trace_id, ()))]
+    return sorted(calls, key=lambda c: (c.start_ns, c.end_ns))
+
+
+def _rebuild_run(drafts: Sequence[Draft], tree: Tree, tools: Sequence[Reading]) -> Iterator[ModelCall]:
+    """Yields the calls of one run; what the models answered before completes what they were asked after."""
+    history = History()
+    run = RunTools.of([draft.partial for draft in drafts], tools)
+    earlier: list[PartialCall] = []
+    for draft in drafts:
+        partial = repair_history(draft.partial, history)
+        partial = complete_cut_list(partial, earlier)
+        if choose_api(partial).value is Api.OPENAI_RESPONSES:
+            partial = name_predecessor(partial, history)
+        earlier.append(partial)
+        if partial.replies is not None:
+            history.add(partial.replies.value)
+        yield _assemble(draft, add_context(partial, draft, tree, run))
 
 
 def _assemble(draft: Draft, partial: PartialCall) -> ModelCall:

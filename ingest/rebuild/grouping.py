@@ -61,6 +61,8 @@ def _key(span: Span) -> Key:
 def group_calls(readings: Sequence[Reading], tree: Tree) -> list[Draft]:
     """Returns one draft a model call, in start order."""
     calls = [r for r in readings if r.role is Role.CALL]
+    beside = _beside(calls, [r for r in readings if r.role in (Role.ECHO, Role.PREPARATION)])
+    calls += [r for r in readings if r.role is Role.ECHO and _key(r.span) not in beside]
     enclosing = {_key(c.span): _enclosing_call(c, tree) for c in calls}
     children: dict[Key, list[Reading]] = {}
     for call in calls:
@@ -78,9 +80,32 @@ def group_calls(readings: Sequence[Reading], tree: Tree) -> list[Draft]:
     _join_side_by_side(kept, union)
     members: dict[Key, list[Reading]] = {}
     for call in kept:
-        members.setdefault(union.root(_key(call.span)), []).append(call)
+        group = members.setdefault(union.root(_key(call.span)), [])
+        group += [call, *(r for r, owner in beside.values() if owner is call)]
     drafts = [_draft(group, tree) for group in members.values()]
     return sorted(drafts, key=lambda d: (d.span.start_ns, d.span.end_ns))
+
+
+def _beside(calls: Sequence[Reading], others: Sequence[Reading]) -> dict[Key, tuple[Reading, Reading]]:
+    """Returns for each preparation the call after it, for each echo the call before it, under the same parent."""
+    by_parent: dict[tuple[TraceId, SpanId | None], list[Reading]] = {}
+    for call in calls:
+        by_parent.setdefault((call.span.trace_id, call.span.parent_span_id), []).append(call)
+    found: dict[Key, tuple[Reading, Reading]] = {}
+    for other in others:
+        siblings = by_parent.get((other.span.trace_id, other.span.parent_span_id), ())
+        start_ns = other.span.start_ns
+        if other.role is Role.ECHO:
+            owner = max((c for c in siblings if c.span.start_ns <= start_ns), key=_start, default=None)
+        else:
+            owner = min((c for c in siblings if c.span.start_ns >= start_ns), key=_start, default=None)
+        if owner is not None:
+            found[_key(other.span)] = (other, owner)
+    return found
+
+
+def _start(reading: Reading) -> int:
+    return reading.span.start_ns
 
 
 def _enclosing_call(call: Reading, tree: Tree) -> Reading | None:
@@ -133,7 +158,7 @@ def _is_same_exchange(one: Reading, other: Reading) -> bool:
 
 
 def _draft(group: Sequence[Reading], tree: Tree) -> Draft:
-    nearest = sorted(group, key=lambda r: (-tree.depth(r.span), r.span.start_ns))
+    nearest = sorted(group, key=lambda r: (r.role is not Role.CALL, -tree.depth(r.span), r.span.start_ns))
     merged = merge_nested([r.partial for r in nearest])
     content = merged.body or merged.messages
     holder = next((r for r in nearest if content in (r.partial.body, r.partial.messages)), None) if content else None

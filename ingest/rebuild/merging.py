@@ -1,7 +1,6 @@
 """One partial call out of several: every field from the most faithful place that has it undamaged."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import reduce
 from typing import Any, TypeVar
 
 from ..calls import Json
@@ -59,9 +58,20 @@ def _merge(partials: Sequence[PartialCall], rank: Rank) -> PartialCall:
         agent=best(p.agent for p in partials),
         retracted=retracted,
         losses=frozenset[Loss]().union(*(p.losses for p in partials)),
-        unrecorded=reduce(frozenset[str].intersection, (p.unrecorded for p in partials)),
+        unrecorded=_unrecorded(partials, rank),
         content_switch=next((p.content_switch for p in partials if p.content_switch), ""),
     )
+
+
+def _unrecorded(partials: Sequence[PartialCall], rank: Rank) -> frozenset[str]:
+    """Returns what the chosen content's convention has no place for.
+
+    A raw body speaks for itself. Of one span's dialects each knows some gaps of the same instrumentation.
+    """
+    raw = [p for p in partials if p.body is not None]
+    if raw:
+        return min(raw, key=lambda p: rank(p.body)).unrecorded  # type: ignore[arg-type]
+    return frozenset[str]().union(*(p.unrecorded for p in partials))
 
 
 def _system(partials: Sequence[PartialCall], rank: Rank) -> Any:

@@ -7,10 +7,11 @@ from typing import Any
 import orjson
 
 from ..errors import FormatError
-from . import console, runtape
+from .console import decode_log, decode_span, is_log, is_span
 from .decoded import Decoded, Reject, combine
 from .framed import split_frames
 from .otlp_documents import decode_document, decode_message, is_otlp_json
+from .runtape import decode_records, is_record
 
 _EXCERPT = 200
 _DECODER = json.JSONDecoder()
@@ -69,8 +70,8 @@ def _skip_blank(text: str, position: int) -> int:
 
 def _decode_documents(documents: list[tuple[str, Any]], name: str) -> Decoded:
     objects = list(_objects(documents))
-    if any(runtape.is_record(document) for _, document in objects[:5]):
-        return runtape.decode_records(objects)
+    if any(is_record(document) for _, document in objects[:5]):
+        return decode_records(objects)
     return combine(_decode_object(place, document) for place, document in objects)
 
 
@@ -86,10 +87,10 @@ def _decode_object(place: str, document: Any) -> Decoded:
     if is_otlp_json(document):
         return decode_document(document, place)
     try:
-        if console.is_span(document):
-            return Decoded(spans=(console.decode_span(document),))
-        if console.is_log(document):
-            return Decoded(logs=(console.decode_log(document),))
+        if is_span(document):
+            return Decoded(spans=(decode_span(document),))
+        if is_log(document):
+            return Decoded(logs=(decode_log(document),))
     except FormatError as error:
         return Decoded(rejects=(Reject(place=place, reason=error.message, excerpt=str(document)[:_EXCERPT]),))
     reason = "neither OTLP, nor console exporter output, nor a runtape record"

@@ -37,8 +37,8 @@ def sent_bodies(capture: Path) -> list[dict[str, Any]]:
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Yields every string in a body, with JSON strings opened: argument strings may be serialised anew."""
-    if isinstance(value, str):
+    """Yields every text in a body, with JSON strings opened: argument strings may be serialised anew."""
+    if isinstance(value, str) and value:
         try:
             parsed = json.loads(value)
         except ValueError:
@@ -82,7 +82,7 @@ def test_rebuilt_requests_hold_no_text_that_was_not_sent(capture: Path) -> None:
 @each_capture
 def test_requests_called_exact_are_what_was_sent(capture: Path) -> None:
     for call, sent in zip(rebuild_calls(*load(capture)), sent_bodies(capture), strict=True):
-        if call.completeness.grade is Grade.EXACT and not call.completeness.missing:
+        if call.completeness.grade is Grade.EXACT:
             assert without_transport(call.request) == without_transport(sent)
 
 

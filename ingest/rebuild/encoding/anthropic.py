@@ -77,7 +77,7 @@ def _source(media: Media) -> Json:
 def _result(result: Result) -> Json:
     block: dict[str, Json] = {"type": "tool_result", "tool_use_id": result.call_id}
     content = result.content
-    if isinstance(content, Structured) and content.value is None:
+    if content is None or (isinstance(content, Structured) and content.value is None):
         pass
     elif isinstance(content, tuple):
         block["content"] = [_part(p) for p in content]

@@ -61,6 +61,8 @@ def _part(part: Part) -> Json:
 
 def _result_content(result: Result) -> list[Json]:
     content = result.content
+    if content is None:
+        return []
     if isinstance(content, str):
         return [{"text": content}]
     if isinstance(content, Structured):
@@ -78,5 +80,5 @@ def _tool(tool: ToolDefinition) -> Json:
     if "toolSpec" in native or not tool.name:
         return dict(native)
     described = {"description": tool.description} if tool.description is not None else {}
-    schema = {} if tool.parameters is None else {"inputSchema": {"json": tool.parameters}}
-    return {"toolSpec": {"name": tool.name, **described, **schema}}
+    # The API demands a schema; null is the hole, named in `missing`, that `--tools` fills.
+    return {"toolSpec": {"name": tool.name, **described, "inputSchema": {"json": tool.parameters}}}

@@ -36,7 +36,7 @@ class Encoded:
 
 
 def encode_body(api: Api, call: PartialCall) -> Encoded:
-    """Returns the provider-native request; empty when neither a body nor messages were recorded."""
+    """Returns the provider-native request, with as much of it as was recorded."""
     built, sources = _build(api, call)
     if call.body is None:
         return Encoded(built, sources, is_raw=False)
@@ -55,19 +55,18 @@ def is_complete(api: Api, body: Body) -> bool:
 
 
 def _build(api: Api, call: PartialCall) -> tuple[dict[str, Json], dict[str, str]]:
-    if call.messages is None and call.system is None and call.body is None:
-        return {}, {}
     encode_messages, encode_tools = _ENCODERS[api]
     body: dict[str, Json] = {}
     sources: dict[str, str] = {}
     if call.model is not None and api not in MODEL_IN_URL:
         body["model"] = call.model.value
         sources["model"] = call.model.source
-    conversation = encode_messages(
-        call.system.value if call.system else (), call.messages.value if call.messages else ()
-    )
-    body |= conversation
-    sources |= {key: _conversation_source(key, call) for key in conversation}
+    if call.messages is not None or call.system is not None:
+        conversation = encode_messages(
+            call.system.value if call.system else (), call.messages.value if call.messages else ()
+        )
+        body |= conversation
+        sources |= {key: _conversation_source(key, call) for key in conversation}
     if call.tools is not None:
         encoded = encode_tools(call.tools.value)
         body |= encoded

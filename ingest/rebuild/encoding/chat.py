@@ -4,25 +4,30 @@ from collections.abc import Iterator, Sequence
 
 from ...calls import Json
 from ...dialects.dialogue import Call, Media, Message, Opaque, Part, Reasoning, Result, Text, ToolDefinition
-from .content import argument_text, data_uri, plain_text, result_text
+from .content import argument_text, data_uri, plain_text, result_text, system_and_rest
 
 _ROLES = {"model": "assistant", "ai": "assistant", "human": "user"}
 
 
 def encode_messages(system: Sequence[Message], messages: Sequence[Message]) -> dict[str, Json]:
-    """Returns the `messages` of the body."""
-    return {"messages": [m for message in (*system, *messages) for m in _encode(message)]}
+    """Returns the `messages` of the body; instructions kept apart come after the system messages there are."""
+    lead, rest = system_and_rest(system, messages)
+    return {"messages": [m for message in (*lead, *rest) for m in _encode(message)]}
 
 
 def _encode(message: Message) -> Iterator[dict[str, Json]]:
     rest = [p for p in message.parts if not isinstance(p, Result)]
     for result in (p for p in message.parts if isinstance(p, Result)):
-        yield {"role": "tool", "tool_call_id": result.call_id, "content": _result_content(result)}
+        identity = {"tool_call_id": result.call_id} if result.call_id else {}
+        named = {"name": message.name} if message.name else {}
+        yield {"role": "tool", **identity, **named, "content": _result_content(result)}
     if rest or len(rest) == len(message.parts):
         yield _turn(message, rest)
 
 
 def _result_content(result: Result) -> Json:
+    if result.content is None:
+        return None
     if isinstance(result.content, tuple) and plain_text(result.content) is None:
         return [_part(p) for p in result.content]
     return result_text(result)
@@ -37,14 +42,16 @@ def _turn(message: Message, parts: Sequence[Part]) -> dict[str, Json]:
     if message.name:
         turn["name"] = message.name
     if calls:
-        turn["tool_calls"] = [
-            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": argument_text(c.arguments)}}
-            for c in calls
-        ]
+        turn["tool_calls"] = [_call(c) for c in calls]
     thoughts = "".join(p.text for p in parts if isinstance(p, Reasoning))
     if thoughts:
         turn["reasoning_content"] = thoughts
     return turn
+
+
+def _call(call: Call) -> Json:
+    identity = {"id": call.id} if call.id else {}
+    return {**identity, "type": "function", "function": {"name": call.name, "arguments": argument_text(call.arguments)}}
 
 
 def _content(message: Message, parts: Sequence[Part]) -> Json:
@@ -88,4 +95,6 @@ def _tool(tool: ToolDefinition) -> Json:
         function["description"] = tool.description
     if tool.parameters is not None:
         function["parameters"] = tool.parameters
-    return {"type": "function", "function": {**function, **tool.marks}}
+    # Not strict is this API's default, which no library writes; the Responses API's default is strict.
+    marks = {k: v for k, v in tool.marks.items() if (k, v) != ("strict", False)}
+    return {"type": "function", "function": {**function, **marks}}

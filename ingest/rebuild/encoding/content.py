@@ -49,8 +49,8 @@ def plain_text(parts: Sequence[Part]) -> str | None:
 def result_text(result: Result) -> str:
     """Returns a tool's answer as the string that OpenAI's APIs carry; values are serialised compactly."""
     content = result.content
-    if isinstance(content, str):
-        return content
+    if content is None or isinstance(content, str):
+        return content or ""
     if isinstance(content, Structured):
         return json.dumps(content.value, ensure_ascii=False, separators=(",", ":"))
     return "".join(part.text for part in content if isinstance(part, Text))
@@ -60,4 +60,4 @@ def system_and_rest(system: Sequence[Message], messages: Sequence[Message]) -> t
     """Returns the instructions, wherever they were kept, and the other messages."""
     is_system = [m.role in ("system", "developer") for m in messages]
     lead = next((i for i, flag in enumerate(is_system) if not flag), len(messages))
-    return [*system, *messages[:lead]], list(messages[lead:])
+    return [*messages[:lead], *system], list(messages[lead:])

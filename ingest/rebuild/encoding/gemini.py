@@ -1,6 +1,7 @@
 """Gemini generateContent. Source: https://ai.google.dev/api/generate-content. The model is in the URL, not the body."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ...calls import Json
 from ...dialects.dialogue import (
@@ -15,6 +16,7 @@ from ...dialects.dialogue import (
     Text,
     ToolDefinition,
 )
+from ...dialects.values import parse_json
 from .content import argument_value, result_text, split_data_uri, system_and_rest
 
 _ROLES = {"assistant": "model", "tool": "user"}
@@ -24,15 +26,23 @@ def encode_messages(system: Sequence[Message], messages: Sequence[Message]) -> d
     """Returns `contents` and `systemInstruction`; neighbouring tool results share one turn."""
     lead, rest = system_and_rest(system, messages)
     parts = [_part(p) for m in lead for p in m.parts]
+    names = {p.id: p.name for m in rest for p in m.parts if isinstance(p, Call) and p.id}
     turns: list[tuple[str, list[Json]]] = []
     for message in rest:
-        encoded = [_part(p) for p in message.parts]
+        encoded = [_part(_named(p, names)) for p in message.parts]
         if message.role == "tool" and turns and turns[-1][0] == "tool":
             turns[-1][1].extend(encoded)
         else:
             turns.append((message.role, encoded))
     contents = [{"role": _ROLES.get(role, role), "parts": parts} for role, parts in turns]
     return {"contents": contents, **({"systemInstruction": {"parts": parts}} if parts else {})}
+
+
+def _named(part: Part, names: Mapping[str, str]) -> Part:
+    """Returns a result with the name of its tool, which the API wants and its call has."""
+    if isinstance(part, Result) and not part.name and part.call_id in names:
+        return replace(part, name=names[part.call_id])
+    return part
 
 
 def _part(part: Part) -> Json:
@@ -59,9 +69,10 @@ def _part(part: Part) -> Json:
 
 
 def _response(result: Result) -> Json:
-    content = result.content
-    if isinstance(content, Structured) and isinstance(content.value, dict):
-        return content.value
+    content = result.content.value if isinstance(result.content, Structured) else result.content
+    value = parse_json(content) if isinstance(content, str) else content
+    if isinstance(value, dict):
+        return value
     # The API takes objects only; the SDKs put a plain answer under this key.
     return {"result": result_text(result)}
 
@@ -72,6 +83,11 @@ def encode_tools(tools: Sequence[ToolDefinition]) -> dict[str, Json]:
 
 
 def _tool(tool: ToolDefinition) -> Json:
-    schema_key = "parametersJsonSchema" if "parametersJsonSchema" in (tool.native or {}) else "parameters"
-    fields = {"name": tool.name, "description": tool.description, schema_key: tool.parameters}
+    native = tool.native or {}
+    key = next((k for k in ("parametersJsonSchema", "parameters_json_schema") if k in native), None)
+    if key is None:
+        # The field `parameters` takes Gemini's own schema with its upper-case types; any other is JSON Schema.
+        kind = tool.parameters.get("type") if isinstance(tool.parameters, dict) else None
+        key = "parameters" if isinstance(kind, str) and kind.isupper() else "parameters_json_schema"
+    fields = {"name": tool.name, "description": tool.description, key: tool.parameters}
     return {k: v for k, v in fields.items() if v is not None}

@@ -20,10 +20,10 @@ def _encode(message: Message) -> Iterator[Json]:
         yield {"role": "tool", "content": result_text(result), **named}
     if results and len(results) == len(message.parts):
         return
-    turn: dict[str, Json] = {
-        "role": "assistant" if message.role == "model" else message.role,
-        "content": "".join(p.text for p in message.parts if isinstance(p, Text)),
-    }
+    turn: dict[str, Json] = {"role": "assistant" if message.role == "model" else message.role}
+    text = "".join(p.text for p in message.parts if isinstance(p, Text))
+    if text or not any(isinstance(p, Call) for p in message.parts):
+        turn["content"] = text
     thinking = "".join(p.text for p in message.parts if isinstance(p, Reasoning))
     inline = [split_data_uri(p) for p in message.parts if isinstance(p, Media)]
     images = [data[1] for data in inline if data]

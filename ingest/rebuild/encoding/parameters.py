@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from ...calls import Api, Json
+from ...calls import Api, Body, Json
 from ...dialects.partial import Found
 
 _SYNONYMS = (
@@ -88,6 +88,25 @@ def encode_parameters(api: Api, params: Mapping[str, Found[Json]]) -> tuple[dict
         body[name] = found.value
         sources[name] = found.source
     return body, sources
+
+
+def native_name(api: Api, name: str) -> str:
+    """Returns a parameter's name in the API's words; empty when the API has no such parameter."""
+    group = next((g for g in _SYNONYMS if name in g), (name,))
+    known = (*_NAMES_BY_API[api], *_OUTSIDE.get(api, ()))
+    names = [candidate for candidate in group if candidate in known]
+    if "max_tokens" in names and "max_completion_tokens" in names:
+        return "max_tokens or max_completion_tokens"
+    if api is Api.BEDROCK_CONVERSE and name == "tool_choice":
+        return "toolChoice"
+    return names[0] if names else ""
+
+
+def holds(api: Api, body: Body, name: str) -> bool:
+    """Tells whether a body has a parameter, by any of its names."""
+    holder = body.get(_HOLDER.get(api, ""))
+    group = next((g for g in _SYNONYMS if name in g), (name,))
+    return any(n in body or (isinstance(holder, Mapping) and n in holder) for n in group)
 
 
 def _native(api: Api, names: tuple[str, ...], params: Mapping[str, Found[Json]]) -> Iterator[tuple[str, Found[Json]]]:

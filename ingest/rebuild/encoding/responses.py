@@ -4,17 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from ...calls import Json
 from ...dialects.dialogue import Call, Media, Message, Opaque, Part, Reasoning, Result, Text, ToolDefinition
-from .content import argument_text, data_uri, plain_text, result_text, system_and_rest
+from .content import argument_text, data_uri, plain_text, result_text
 
 
 def encode_messages(system: Sequence[Message], messages: Sequence[Message]) -> dict[str, Json]:
-    """Returns `input` and `instructions`.
-
-    One leading plain system message becomes `instructions`: conventions that keep only messages write them there.
-    """
-    lead, rest = system_and_rest(system, messages)
-    instructions = plain_text(lead[0].parts) if len(lead) == 1 and lead[0].role == "system" else None
-    items = [item for m in (rest if instructions is not None else [*lead, *rest]) for item in _items(m)]
+    """Returns `input`, and `instructions` where they were kept apart from the messages as one text."""
+    instructions = plain_text([p for m in system for p in m.parts])
+    before = [] if instructions is not None else system
+    items = [item for m in (*before, *messages) for item in _items(m)]
     return {"input": items, **({"instructions": instructions} if instructions else {})}
 
 

@@ -1,0 +1,92 @@
+"""LangChain's serialised messages and results: `{"lc": 1, "type": "constructor", "id": […], "kwargs": {…}}`.
+
+Source: langchain-core, `load/serializable.py`. Several instrumentations store this dump where others store a request.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TypeGuard
+
+from ..calls import Json, ModelReply
+from .answers import reply_of
+from .dialogue import Call, Message, Result
+from .shapes import Object, read_parts, read_result_content
+from .values import as_text
+
+_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
+
+
+def is_dump(raw: Json) -> TypeGuard[list[Json]]:
+    """Tells whether a value is a list of dumped messages, or LangChain's list of such lists."""
+    inner = raw[0] if isinstance(raw, list) and raw and isinstance(raw[0], list) else raw
+    return isinstance(inner, list) and bool(inner) and all(_kwargs(m) is not None for m in inner)
+
+
+def read_dump(raw: list[Json]) -> tuple[Message, ...]:
+    """Returns the messages of a dump; of a batch, those of the first prompt."""
+    inner = raw[0] if isinstance(raw[0], list) else raw
+    return tuple(_message(m) for m in inner)
+
+
+def _kwargs(raw: Json) -> Object | None:
+    if not isinstance(raw, Mapping):
+        return None
+    kwargs = raw.get("kwargs")
+    return kwargs if "lc" in raw and isinstance(kwargs, Mapping) else None
+
+
+def _message(raw: Json) -> Message:
+    kwargs = _kwargs(raw) or {}
+    role = _ROLES.get(_kind(raw, kwargs), _kind(raw, kwargs))
+    content = kwargs.get("content")
+    if role == "tool":
+        result = Result(
+            content=read_result_content(content),
+            call_id=as_text(kwargs.get("tool_call_id")),
+            name=as_text(kwargs.get("name")),
+        )
+        return Message(role="tool", parts=(result,))
+    calls = tuple(_calls(kwargs))
+    parts = [p for p in read_parts(content) if not isinstance(p, Call)]
+    if calls and content == "":
+        parts = []
+    return Message(
+        role=role, parts=(*parts, *calls), name=as_text(kwargs.get("name")), is_plain=isinstance(content, str)
+    )
+
+
+def _kind(raw: Json, kwargs: Object) -> str:
+    kind = as_text(kwargs.get("type"))
+    if kind:
+        return kind.lower()
+    path = raw.get("id") if isinstance(raw, Mapping) else None
+    name = as_text(path[-1]) if isinstance(path, list) and path else ""
+    return name.removesuffix("Chunk").removesuffix("Message").lower()
+
+
+def _calls(kwargs: Object) -> Iterator[Call]:
+    """Yields the tool calls; `additional_kwargs` has the argument string that LangChain parsed, where it kept it."""
+    extra = kwargs.get("additional_kwargs")
+    raw = extra.get("tool_calls") if isinstance(extra, Mapping) else None
+    verbatim: dict[str, Json] = {}
+    for item in raw if isinstance(raw, list) else ():
+        if isinstance(item, Mapping) and isinstance(item.get("function"), Mapping):
+            verbatim[as_text(item.get("id"))] = item["function"].get("arguments")
+    calls = kwargs.get("tool_calls")
+    for item in calls if isinstance(calls, list) else ():
+        if isinstance(item, Mapping):
+            call_id = as_text(item.get("id"))
+            yield Call(name=as_text(item.get("name")), arguments=verbatim.get(call_id, item.get("args")), id=call_id)
+
+
+def read_generations(raw: Object) -> tuple[ModelReply, ...]:
+    """Returns the replies of an `LLMResult` dump; empty when it is none."""
+    generations = raw.get("generations")
+    first = generations[0] if isinstance(generations, list) and generations else None
+    replies = []
+    for item in first if isinstance(first, list) else ():
+        if not isinstance(item, Mapping) or _kwargs(item.get("message")) is None:
+            continue
+        info = item.get("generation_info")
+        finish = as_text(info.get("finish_reason")) if isinstance(info, Mapping) else ""
+        replies.append(reply_of(_message(item["message"]), finish_reason=finish))
+    return tuple(replies)
