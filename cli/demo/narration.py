@@ -43,7 +43,7 @@ class Narrator:
         self.say(scenario.task, label="asked  ")
         if at:
             self.say(calls_in_words([name for name, _ in run.calls[:at]]), label="calls  ")
-        self.say(" ".join(run.calls[at]), label="calls  ", fg="red", bold=True)
+        self.say(" ".join(run.calls[at]), label="then   ", fg="red", bold=True)
         self.say(shorten(run.answer, 2 * self._width), label="says   ")
 
 

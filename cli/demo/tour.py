@@ -14,7 +14,6 @@ from pathlib import Path
 from ...analysis.attribution.problem import Options
 from ...analysis.attribution.why import WhyReport, find_cause
 from ...analysis.fixes.fix import FixReport, find_fixes
-from ...analysis.records import without_content
 from ...analysis.regression.writer import write_test
 from ...analysis.writeback.otlp import resolve_endpoint, send_spans
 from ...collector.background import RunningCollector, running_collector
@@ -39,8 +38,9 @@ from whyspan.cli.demo.standin import model
 __all__ = ["model"]
 '''
 QUERY = """\
-SELECT kind, detail, round(effect, 2) AS effect, format('{{:.3g}}', e_value) AS e_value, subject[:36] AS subject
-FROM claims WHERE trace_id = '{trace_id}' ORDER BY kind, claims.e_value DESC"""
+SELECT kind, detail, round(effect, 2) AS effect,
+       format('{{:.3g}}', e_value) AS e_value, subject[:36] AS subject
+FROM claims WHERE trace_id LIKE '{trace}%' ORDER BY kind, claims.e_value DESC"""
 OWN_AGENT = """\
   whyspan serve
   OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 python your_agent.py
@@ -70,7 +70,7 @@ class Tour:
         """
         say = self.narrator.say
         self.narrator.lines([f"{self.narrator.paint('whyspan demo', bold=True)}  {self.scenario.title}.", ""])
-        say("Agent, tracing and replays are real; the model is a stand-in: no key, no network.", dim=True)
+        say("Real agent, real spans, real replays; a stand-in model: no key, no network.", dim=True)
         with running_collector(self.folder / "store") as collector, serve_standin(seed=seed) as model_url:
             self.narrator.heading(1, "collect", "whyspan serve")
             say(f"OTLP/HTTP {collector.http_endpoint}   OTLP/gRPC {collector.grpc_endpoint}")
@@ -97,14 +97,15 @@ class Tour:
     def _experiment(self, failed: Run, model_url: str) -> tuple[WhyReport, FixReport]:
         event = self.scenario.event
         replay = ReplayArguments(model_fn="", base_url=model_url, budget=None, concurrency=None)
+        self.narrator.heading(3, "find the cause", f"whyspan why last {event}")
         with desk_of(self.session, replay) as desk:
             case = desk.case(failed.trace_id, event)
-            self.narrator.heading(3, "find the cause", f"whyspan why last {event}")
             why = asyncio.run(find_cause(desk, case, Options()))
-            self.narrator.lines(render_why(why, self.narrator.paint))
-            self.narrator.heading(4, "measure what stops it", f"whyspan fix last {event}")
+        self.narrator.lines(render_why(why, self.narrator.paint))
+        self.narrator.heading(4, "measure what stops it", f"whyspan fix last {event}")
+        with desk_of(self.session, replay) as desk:
             fix = asyncio.run(find_fixes(desk, case, Options()))
-            self.narrator.lines(render_fix(fix, self.narrator.paint))
+        self.narrator.lines(render_fix(fix, self.narrator.paint))
         return why, fix
 
     def _test(self, why: WhyReport, fix: FixReport, model_url: str) -> bool:
@@ -143,10 +144,10 @@ class Tour:
 
     def _write_back(self, failed: Run, collector: RunningCollector) -> None:
         self.narrator.heading(6, "write it back", "whyspan writeback last --endpoint URL")
-        url, query = resolve_endpoint(collector.http_endpoint), QUERY.format(trace_id=failed.trace_id)
+        url, query = resolve_endpoint(collector.http_endpoint), QUERY.format(trace=failed.trace_id[:12])
         with self.session.open_store() as store:
-            spans = [without_content(span) for span in claim_spans(store, failed.trace_id)]
-            send_spans(spans, url, {})
+            spans = claim_spans(store, failed.trace_id)
+        send_spans(spans, url, {})
         self.narrator.say(f"{len(spans)} claims sent to {url}, as spans in the agent's own trace")
         self.narrator.lines(["", self.narrator.paint(query, dim=True)])
         with self.session.open_store() as store, store.connect() as db:

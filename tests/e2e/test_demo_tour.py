@@ -3,11 +3,12 @@ import re
 import signal
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 from whyspan.cli.demo.scenarios import SCENARIOS
@@ -24,16 +25,14 @@ def environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if not k.startswith(("WHYSPAN_", "OTEL_", "OPENAI_", "PYTEST_"))}
 
 
-@pytest.fixture
-def started(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A demo in progress that stays at the end; the caller sends Ctrl-C."""
-    command = [sys.executable, "-u", "-m", "whyspan", "demo", "--keep", "kept", "--serve"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=environment())
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
+@contextmanager
+def running(*arguments: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-u", "-m", "whyspan", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=cwd, env=environment()) as process:
+        try:
+            yield process
+        finally:
+            process.kill()  # of no consequence for one that has ended
 
 
 def read_until(process: subprocess.Popen[str], words: str) -> str:
@@ -48,32 +47,33 @@ def read_until(process: subprocess.Popen[str], words: str) -> str:
 
 @dataclass(frozen=True)
 class Toured:
-    """A demo that has run to its end in a folder of its own."""
+    """A demo that has run to its end in a folder of its own, went on collecting, and got Ctrl-C."""
 
     folder: Path
     code: int
     output: str
+    answer: int
+    """HTTP status of an export to the collector after the tour."""
 
 
 @pytest.fixture(scope="module")
 def tours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Toured]:
     """The demo of every scenario, all at the same time."""
     folders = {name: tmp_path_factory.mktemp(name) for name in SCENARIOS}
-    processes = {
-        name: subprocess.Popen(
-            [sys.executable, "-m", "whyspan", "demo", name, "--keep", "kept"],
-            stdout=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-            env=environment(),
-        )
-        for name, folder in folders.items()
-    }
-    outputs = {name: process.communicate()[0] for name, process in processes.items()}
-    return {
-        name: Toured(folder=folders[name], code=process.returncode, output=outputs[name])
-        for name, process in processes.items()
-    }
+    with ExitStack() as stack:
+        processes = {
+            name: stack.enter_context(running("demo", name, "--keep", "kept", "--serve", cwd=folder))
+            for name, folder in folders.items()
+        }
+        return {name: finish(process, folders[name]) for name, process in processes.items()}
+
+
+def finish(process: subprocess.Popen[str], folder: Path) -> Toured:
+    output = read_until(process, "still collecting") + read_until(process, "export OTEL_EXPORTER_OTLP_ENDPOINT=")
+    endpoint = output.rpartition("=")[2].strip()
+    answer = httpx.post(f"{endpoint}/v1/traces", content=b"{}", headers={"content-type": "application/json"})
+    process.send_signal(signal.SIGINT)
+    return Toured(folder=folder, code=process.wait(30), output=output, answer=answer.status_code)
 
 
 EACH = pytest.mark.parametrize("name", SCENARIOS)
@@ -128,32 +128,24 @@ def test_kept_folder_can_be_worked_with(tours: dict[str, Toured]) -> None:
     assert "1 passed" in tested.stdout
 
 
-def test_demo_goes_on_collecting_until_ctrl_c(started: subprocess.Popen[str]) -> None:
-    text = read_until(started, "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318")
-    text += read_until(started, "export OTEL_EXPORTER_OTLP_ENDPOINT=")
-    endpoint = text.rpartition("export OTEL_EXPORTER_OTLP_ENDPOINT=")[2].strip()
-    request = urllib.request.Request(
-        f"{endpoint}/v1/traces", data=b"{}", headers={"content-type": "application/json"}, method="POST"
-    )
-    with urllib.request.urlopen(request) as answer:
-        assert answer.status == 200
-    started.send_signal(signal.SIGINT)
-    assert started.wait(30) == 0
+@EACH
+def test_demo_goes_on_collecting_until_ctrl_c(name: str, tours: dict[str, Toured]) -> None:
+    assert tours[name].answer == 200
 
 
-def test_ctrl_c_in_the_middle_leaves_a_usable_store(started: subprocess.Popen[str], tmp_path: Path) -> None:
-    read_until(started, "find the cause")
-    started.send_signal(signal.SIGINT)
-    assert started.wait(30) == 130
+def test_ctrl_c_in_the_middle_leaves_a_usable_store(tmp_path: Path) -> None:
+    with running("demo", "--keep", "kept", cwd=tmp_path) as process:
+        read_until(process, "find the cause")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 130
     runs = whyspan("--store", "kept/store", "runs", cwd=tmp_path)
     assert runs.returncode == 0
     assert "inbox-agent" in runs.stdout
 
 
-def test_interrupted_demo_that_keeps_nothing_leaves_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-u", "-m", "whyspan", "demo"]
-    place = {**environment(), "TMPDIR": str(tmp_path)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=place) as process:
+def test_interrupted_demo_that_keeps_nothing_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with running("demo", cwd=tmp_path) as process:
         read_until(process, "find the cause")
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == 130

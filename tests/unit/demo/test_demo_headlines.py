@@ -10,7 +10,7 @@ from whyspan.analysis.cases import Case
 from whyspan.analysis.experiment import Experiment
 from whyspan.analysis.replay.budget import Budget
 from whyspan.analysis.replay.engine import ReplayEngine
-from whyspan.analysis.replay.models import ModelChoice
+from whyspan.analysis.replay.providers.function import FunctionModel
 from whyspan.analysis.replay.reply_store import SqliteReplyStore
 from whyspan.analysis.targets import parse_target
 from whyspan.cli.demo.scenarios import SCENARIOS
@@ -22,7 +22,7 @@ SEEDS = range(20)
 
 async def why(question: Case, seed: int) -> WhyReport:
     replies = SqliteReplyStore(None)
-    engine = ReplayEngine(ModelChoice(model_fn=Standin(seed).complete).open(), replies, Budget(200))
+    engine = ReplayEngine(FunctionModel(Standin(seed).complete, endpoint="standin"), replies, Budget(200))
     try:
         return await explain(Experiment(case=question, engine=engine, stream="why"), Options())
     finally:
