@@ -8,13 +8,16 @@ stays JSON and everything else keeps its exact characters.
 import json
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sentencex import get_sentence_boundaries
 
 MAX_DEPTH = 200
 """JSON nested deeper than this is one piece: past it Python's own recursion limit is near."""
+
+SURROUNDINGS = 160
+"""Characters kept from either side of a piece, to quote it in its place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +29,9 @@ class Piece:
     start: int
     end: int
     """Character range in the whole text; for a sentence inside a JSON string, the range of that string."""
+    before: str
+    """What stands right before it, up to SURROUNDINGS characters, as it stands there."""
+    after: str
 
 
 class _Node(Protocol):
@@ -144,10 +150,16 @@ def _build(text: str, pieces: list[Piece], offset: int, depth: int) -> _Node:
         raw = text[start:end]
         if removable:
             children.append(_Leaf(raw, len(pieces)))
-            pieces.append(Piece(text=raw.strip(), start=offset + start, end=offset + end))
+            pieces.append(_piece(raw.strip(), text, start, end, offset))
         else:
             children.append(_Glue(raw, len(pieces)))
     return _Sequence(children, first, len(pieces) - first)
+
+
+def _piece(said: str, source: str, start: int, end: int, offset: int) -> Piece:
+    """Returns the piece that `source[start:end]` is; `offset` is where the source begins in the whole text."""
+    before, after = source[max(0, start - SURROUNDINGS) : start], source[end : end + SURROUNDINGS]
+    return Piece(text=said, start=offset + start, end=offset + end, before=before, after=after)
 
 
 def _is_json_container(text: str) -> bool:
@@ -198,12 +210,11 @@ class _Json:
             found = self.pieces[first:]
             del self.pieces[first:]
             if len(found) > 1:
-                where = {"start": self.offset + begin, "end": self.offset + self.at}
-                self.pieces += [Piece(text=p.text, **where) for p in found]
+                self.pieces += [replace(p, start=self.offset + begin, end=self.offset + self.at) for p in found]
                 return _Literal(raw, inner, first, len(found))
         said = value if isinstance(value, str) else raw
         label = f"{key}: {said}" if key else said
-        self.pieces.append(Piece(text=label, start=self.offset + start, end=self.offset + self.at))
+        self.pieces.append(_piece(label, self.text, start, self.at, self.offset))
         return _Leaf(raw, first)
 
     def _container(self, opening: str, depth: int) -> _Node:
@@ -237,6 +248,7 @@ _BLOCK_TAGS = (
     "html|li|main|nav|ol|p|pre|script|section|style|table|tbody|td|tfoot|th|thead|title|tr|ul"
 )
 _MARKUP = re.compile(rf"<!--|-->|</?(?:{_BLOCK_TAGS})\b[^<>]*>", re.IGNORECASE)
+_LIST_MARKER = re.compile(r"\s*(?:\d{1,3}|[A-Za-z])[.)]\s*")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
@@ -258,6 +270,12 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool
         if not line.group().strip():
             yield line.start(), line.end(), False
             continue
+        first = line.start()
         for boundary in get_sentence_boundaries("en", line.group()):
-            first, last = line.start() + boundary["start_index"], line.start() + boundary["end_index"]
-            yield first, last, bool(text[first:last].strip())
+            last = line.start() + boundary["end_index"]
+            # The number of a list item ends like a sentence, and belongs to the one that it numbers.
+            if not _LIST_MARKER.fullmatch(text, first, last):
+                yield first, last, bool(text[first:last].strip())
+                first = last
+        if first < line.end():
+            yield first, line.end(), bool(text[first : line.end()].strip())

@@ -32,7 +32,7 @@ class Segment:
     end: int
     """Character range in that string, or in the JSON text of that value."""
     before: str
-    """The piece before it in the same string, or an empty string."""
+    """What stands right before it, as it stands there, markup included; empty at the beginning."""
     after: str
 
 
@@ -112,7 +112,6 @@ def segment(api: Api, body: Body) -> Segmentation:
 
 
 def _segments_of(text_field: TextField, document: Document, first: int) -> list[Segment]:
-    texts = [p.text for p in document.pieces]
     return [
         Segment(
             id=first + n,
@@ -123,8 +122,8 @@ def _segments_of(text_field: TextField, document: Document, first: int) -> list[
             place=place_words(text_field),
             start=piece.start,
             end=piece.end,
-            before=texts[n - 1] if n else "",
-            after=texts[n + 1] if n + 1 < len(texts) else "",
+            before=piece.before,
+            after=piece.after,
         )
         for n, piece in enumerate(document.pieces)
     ]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -97,6 +98,11 @@ def shorten(text: str, width: int) -> str:
     """Returns one line of at most `width` characters, whitespace folded."""
     flat = " ".join(text.split())
     return flat if len(flat) <= width else flat[: max(1, width - 1)] + "…"
+
+
+def text_width() -> int:
+    """Returns how wide prose should be: the terminal, within reason."""
+    return min(100, max(60, shutil.get_terminal_size((100, 24)).columns))
 
 
 def write_json(document: Mapping[str, Any]) -> None:

@@ -1,13 +1,15 @@
 """The report of `why` for a terminal: the cause in its surroundings, the rates, the evidence, what else was tried."""
 
+import textwrap
 from collections.abc import Iterator
 
 from ...analysis.attribution.problem import Tally
 from ...analysis.attribution.result import Claim as Cause
 from ...analysis.attribution.result import Kind, Stop
 from ...analysis.attribution.why import WhyReport
-from ...analysis.segments import Segment
-from ..output import Paint, shorten
+from ...analysis.segments import Segment, fold
+from ...ingest.calls import Grade
+from ..output import Paint, shorten, text_width
 
 KIND_WORDS = {
     Kind.PUSHES: "pushes: without it the model does something else",
@@ -23,17 +25,19 @@ STOP_WORDS = {
     Stop.UNRESOLVED: "Taking much of the context away ends it, but no single cause could be confirmed.",
     Stop.BUDGET: "The budget ended before a cause was found; a larger --budget goes on from here.",
 }
-QUOTE_WIDTH = 100
+QUOTE_LENGTH = 600
+"""A longer piece is cut in the quotation."""
 
 
 def render_why(report: WhyReport, paint: Paint) -> Iterator[str]:
-    """Yields the lines of the report."""
+    """Yields the lines of the report, as wide as the terminal."""
+    width = text_width()
     case, result = report.case, report.attribution
     model = str(case.request.get("model", "the model"))
     yield f"{paint('why', bold=True)}  {paint(model)} {paint(case.target.label)}" + paint(_where(report), dim=True)
     yield ""
     for cause in _ordered(report):
-        yield from _cause(report, cause, paint, is_headline=cause is result.headline)
+        yield from _cause(report, cause, paint, width, is_headline=cause is result.headline)
         yield ""
     if not result.claims:
         yield paint(STOP_WORDS[result.stop], bold=True) if result.stop in STOP_WORDS else ""
@@ -52,27 +56,28 @@ def _ordered(report: WhyReport) -> list[Cause]:
     return sorted(report.attribution.claims, key=lambda c: c is not head)
 
 
-def _cause(report: WhyReport, cause: Cause, paint: Paint, *, is_headline: bool) -> Iterator[str]:
+def _cause(report: WhyReport, cause: Cause, paint: Paint, width: int, *, is_headline: bool) -> Iterator[str]:
     word = "cause" if is_headline else "also"
     for segment in report.segments(cause):
         yield f"  {paint(word, fg='red', bold=True)}  in {paint(segment.place)}"
-        yield from _quote(segment, paint)
+        yield from _quote(segment, paint, width)
     yield f"  as recorded    {rate_words(cause.with_pieces)}"
     yield f"  without it     {rate_words(cause.without_pieces)}{_instead(cause.without_pieces)}"
     low, high = -cause.drop.high, -cause.drop.low
-    yield (
-        f"  effect {-cause.effect:+.2f}   95 % interval {low:+.2f} to {high:+.2f}"
-        f"   e-value {cause.e_value:,.0f}, needed {1 / cause.alpha_t:,.0f}"
-    )
+    yield f"  effect         {-cause.effect:+.2f}, 95 % interval {low:+.2f} to {high:+.2f}"
+    yield f"  evidence       e-value {cause.e_value:,.0f}, needed {1 / cause.alpha_t:,.0f}"
     yield paint(f"  {KIND_WORDS[cause.kind]}", dim=True)
 
 
-def _quote(segment: Segment, paint: Paint) -> Iterator[str]:
-    if segment.before:
-        yield paint("      … " + shorten(segment.before, QUOTE_WIDTH), dim=True)
-    yield paint("    > " + shorten(segment.text, 4 * QUOTE_WIDTH), fg="yellow", bold=True)
-    if segment.after:
-        yield paint("        " + shorten(segment.after, QUOTE_WIDTH) + " …", dim=True)
+def _quote(segment: Segment, paint: Paint, width: int) -> Iterator[str]:
+    """Yields the piece between what stands right before and after it, markup included."""
+    room = width - 10
+    if before := fold(segment.before):
+        yield paint("      " + (before if len(before) <= room else "…" + before[-room:]), dim=True)
+    for n, line in enumerate(textwrap.wrap(shorten(segment.text, QUOTE_LENGTH), width - 6)):
+        yield paint(("    > " if n == 0 else "      ") + line, fg="yellow", bold=True)
+    if after := fold(segment.after):
+        yield paint("      " + shorten(after, room), dim=True)
 
 
 def rate_words(tally: Tally) -> str:
@@ -81,24 +86,19 @@ def rate_words(tally: Tally) -> str:
 
 
 def _instead(tally: Tally) -> str:
-    parts = []
-    if tally.other:
-        parts.append(f"{tally.other} x another action")
-    if tally.asks:
-        parts.append(f"{tally.asks} x asks, stops or fetches again")
-    return f"   instead: {', '.join(parts)}" if parts else ""
+    other = f"{tally.other} x another action" if tally.other else ""
+    asks = f"{tally.asks} x asks or stops" if tally.asks else ""
+    instead = ", ".join(filter(None, (other, asks)))
+    return f"  instead {instead}" if instead else ""
 
 
 def _notes(report: WhyReport, paint: Paint) -> Iterator[str]:
     result = report.attribution
     total = len(report.segmentation.groups)
     rerun = f", {result.draws - report.paid} of them known from before" if result.draws > report.paid else ""
-    yield paint(
-        f"  {result.draws} replays in {result.rounds} rounds{rerun}; {len(result.tested)} removals tested "
-        f"among {total} pieces",
-        dim=True,
-    )
+    tested = f"{len(result.tested)} removals among {total} pieces"
+    yield paint(f"  {result.draws} replays in {result.rounds} rounds{rerun}; {tested}", dim=True)
     for note in (*result.notes, *(f"open: {o}" for o in result.open)):
         yield paint(f"  {note}", dim=True)
-    if report.case.origin.grade != "exact":
-        yield paint(f"  the request is {report.case.origin.grade}: `whyspan calls` says what is missing", dim=True)
+    if report.case.origin.grade == Grade.PARTIAL.value:
+        yield paint("  the recorded request is partial: `whyspan calls` says what is missing", dim=True)

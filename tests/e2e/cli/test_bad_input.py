@@ -20,7 +20,7 @@ from whyspan.cli.demo.scenarios import SCENARIOS
 from whyspan.cli.demo.standin import serve_standin
 from whyspan.collector.background import running_collector
 from whyspan.ingest.errors import ExitCode
-from whyspan.ingest.spans import Span, SpanId, TraceId
+from whyspan.ingest.spans import AnyValue, Span, SpanId, TraceId
 from whyspan.ingest.store import Store
 
 UNREACHABLE = "http://127.0.0.1:9/v1"
@@ -87,7 +87,7 @@ def test_a_model_function_that_raises_is_an_upstream_failure(world: tuple[Path, 
 
 
 def test_a_run_without_content_says_what_to_switch_on(tmp_path: Path) -> None:
-    attributes = {
+    attributes: dict[str, AnyValue] = {
         "gen_ai.operation.name": "chat", "gen_ai.provider.name": "openai", "gen_ai.request.model": "gpt-4o",
         "gen_ai.response.finish_reasons": ["stop"], "gen_ai.usage.input_tokens": 5,
     }  # fmt: skip
