@@ -28,10 +28,14 @@ def read_dump(raw: list[Json]) -> tuple[Message, ...]:
 
 
 def _kwargs(raw: Json) -> Object | None:
+    """Returns a message's fields: of the constructor form, or of the plain form that pydantic dumps."""
     if not isinstance(raw, Mapping):
         return None
-    kwargs = raw.get("kwargs")
-    return kwargs if "lc" in raw and isinstance(kwargs, Mapping) else None
+    if "lc" in raw:
+        kwargs = raw.get("kwargs")
+        return kwargs if isinstance(kwargs, Mapping) else None
+    is_plain = "content" in raw and "role" not in raw and raw.get("type") in _ROLES
+    return raw if is_plain else None
 
 
 def _message(raw: Json) -> Message:

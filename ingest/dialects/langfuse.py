@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..calls import Api, Json, MissingField, ModelReply
 from ..spans import Attributes, LogRecord, Span
 from .answers import merge_messages, read_choice, read_response, read_usage, reply_of
+from .langfuse_langchain import is_handler_input, lift_calls, split_input
 from .partial import Found, PartialCall, Role, Trust
 from .placeholders import without_placeholders
 from .shapes import read_item, read_messages, read_tools
@@ -36,7 +37,7 @@ _UNRECORDED = frozenset(
 _UPLOADED = MissingField(
     name="image",
     reason="uploaded out of band; the span holds a reference only",
-    remedy="fetch it from Langfuse, or LANGFUSE_MEDIA_UPLOAD_ENABLED=false",
+    remedy="whyspan import langfuse --media, or LANGFUSE_MEDIA_UPLOAD_ENABLED=false in the agent",
 )
 
 
@@ -76,11 +77,20 @@ def _read_input(attributes: Attributes) -> PartialCall:
     cleaned, uploaded = without_placeholders(raw, _is_reference)
     gaps = (_UPLOADED,) if uploaded else ()
     source = f"{NAME}:{_INPUT}"
+    if isinstance(cleaned, list) and is_handler_input(cleaned):
+        listed, definitions = split_input(cleaned)
+        offered = read_tools(definitions)
+        return PartialCall(
+            messages=Found(read_messages(listed), source, Trust.STRUCTURED, gaps),
+            tools=Found(offered, source, Trust.STRUCTURED) if offered else None,
+        )
     if isinstance(cleaned, list):
         cleaned = {"messages": cleaned}
     if not isinstance(cleaned, Mapping):
         return PartialCall()
     messages = cleaned.get("messages")
+    if isinstance(messages, list) and not _is_native(messages):
+        return _read_langchain(messages, source, gaps)
     if isinstance(messages, list):
         # Verbatim, but without the settings: `rebuild` adds what the other attributes have.
         return PartialCall(body=Found(dict(cleaned), source, Trust.RAW, gaps))
@@ -94,6 +104,28 @@ def _read_input(attributes: Attributes) -> PartialCall:
         system=Found(lead, source, Trust.STRUCTURED) if lead else None,
         tools=Found(tools, source, Trust.RAW) if tools else None,
         params={k: Found(v, source, Trust.RAW) for k, v in cleaned.items() if k not in ("input", "tools")},
+    )
+
+
+def _is_native(messages: Sequence[Json]) -> bool:
+    """Tells whether messages are OpenAI's: LangChain's tool calls have no `function`, its tools pose as messages."""
+    for message in messages:
+        if not isinstance(message, Mapping) or isinstance(message.get("content"), Mapping):
+            return False
+        calls = message.get("tool_calls")
+        if any(not isinstance(c, Mapping) or "function" not in c for c in (calls if isinstance(calls, list) else ())):
+            return False
+    return True
+
+
+def _read_langchain(messages: Sequence[Json], source: str, gaps: tuple[MissingField, ...]) -> PartialCall:
+    """Returns what the LangChain callback records: tool definitions follow as messages of the tool role."""
+    definitions = [m["content"] for m in messages if isinstance(m, Mapping) and isinstance(m.get("content"), Mapping)]
+    turns = [m for m in messages if isinstance(m, Mapping) and not isinstance(m.get("content"), Mapping)]
+    tools = read_tools(definitions)
+    return PartialCall(
+        messages=Found(read_messages(turns), source, Trust.STRUCTURED, gaps) if turns else None,
+        tools=Found(tools, source, Trust.STRUCTURED) if tools else None,
     )
 
 
@@ -121,7 +153,8 @@ def _replies(attributes: Attributes) -> Found[tuple[ModelReply, ...]] | None:
     finish = first_text(attributes, "langfuse.observation.metadata.finish_reason")
     replies: tuple[ModelReply, ...] = ()
     if isinstance(raw, Mapping):
-        replies = read_response(raw) or (read_choice({"message": raw, "finish_reason": finish}),)
+        answer = lift_calls(raw)
+        replies = read_response(answer) or (read_choice({"message": answer, "finish_reason": finish}),)
     elif isinstance(raw, list) and all(isinstance(item, Mapping) for item in raw):
         if any("type" in item for item in raw):
             replies = (reply_of(merge_messages([m for item in raw for m in read_item(item)]), finish_reason=finish),)

@@ -25,13 +25,13 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
     if "logfire.msg_template" not in span.attributes:
         return None
     body = parse_object(span.attributes.get(_REQUEST)) or {}
+    is_end_of_stream = first_text(span.attributes, "logfire.span_type") == "log" and bool(body)
     if not is_request(body):
-        return None
+        return PartialCall(role=Role.ECHO) if is_end_of_stream else None
     response = parse_object(span.attributes.get(_RESPONSE)) or {}
     replies = _replies(response)
     usage = response.get("usage")
     read = read_usage(usage) if isinstance(usage, Mapping) else None
-    is_end_of_stream = first_text(span.attributes, "logfire.span_type") == "log"
     model = as_text(body.get("model"))
     return PartialCall(
         role=Role.ECHO if is_end_of_stream else Role.CALL,

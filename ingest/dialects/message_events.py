@@ -30,6 +30,21 @@ class _Event:
     body: Mapping[str, Json]
 
 
+def is_message(record: LogRecord) -> bool:
+    """Tells whether a log record is a message of a request."""
+    return event_name(record) in _ROLES
+
+
+def is_choice(record: LogRecord) -> bool:
+    """Tells whether a log record is an answer."""
+    return event_name(record) == _CHOICE
+
+
+def event_name(record: LogRecord) -> str:
+    """Returns an event's name, which older SDKs keep in an attribute."""
+    return record.event_name or as_text(record.attributes.get("event.name"))
+
+
 def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
     """Returns the messages and choices of a model call's events; None when it has none."""
     role = role_of(span)
@@ -67,7 +82,7 @@ def _from_logs(logs: Sequence[LogRecord]) -> Iterator[_Event]:
     ordered = sorted(logs, key=lambda r: r.time_ns) if all(r.time_ns for r in logs) else logs
     seen: list[LogRecord] = []
     for record in ordered:
-        name = record.event_name or as_text(record.attributes.get("event.name"))
+        name = event_name(record)
         if (name in _ROLES or name == _CHOICE) and isinstance(record.body, Mapping):
             # Two imports of one file bring the same record twice; messages that are merely alike have their own time.
             if record.time_ns and any(r.time_ns == record.time_ns and r.body == record.body for r in seen):
@@ -130,6 +145,8 @@ def _choice(event: _Event) -> Iterator[ModelReply]:
     message = body.get("message")
     if isinstance(message, list):
         message = {"role": "assistant", "content": message}
-    if message is None:
-        message = {k: body[k] for k in ("role", "content", "tool_calls") if k in body}
+    beside = {k: body[k] for k in ("role", "content", "tool_calls") if k in body}
+    if not isinstance(message, str):
+        # OpenLLMetry keeps the tool calls beside the message, others have no message inside.
+        message = {**beside, **message} if isinstance(message, Mapping) else beside
     yield read_choice({"message": message, "finish_reason": body.get("finish_reason")})

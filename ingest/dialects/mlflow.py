@@ -12,11 +12,14 @@ from .langchain import is_dump, read_dump, read_generations
 from .partial import Found, PartialCall, Role, Trust
 from .placeholders import without_placeholders
 from .requests import is_request, request_fields
-from .values import as_text, parse_json, parse_object
+from .shapes import read_tools
+from .values import as_text, parse_json, parse_list, parse_object
 
 NAME = "mlflow"
 
 _INPUTS = "mlflow.spanInputs"
+_SETTINGS = "invocation_params"
+"""Written by the LangChain integration, whose inputs are messages only."""
 _OUTPUTS = "mlflow.spanOutputs"
 _ROLES = {
     **dict.fromkeys(("CHAT_MODEL", "LLM"), Role.CALL),
@@ -47,10 +50,18 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
     replies = read_response(outputs) or read_generations(outputs)
     usage = read_usage(parse_object(attributes.get("mlflow.chat.tokenUsage")) or {})
     provider = as_text(parse_json(attributes.get("mlflow.llm.provider") or attributes.get("mlflow.message.format")))
+    settings = parse_object(attributes.get(_SETTINGS)) or {}
+    tools = read_tools(parse_list(attributes.get("mlflow.chat.tools")) or ()) if messages else ()
     return PartialCall(
+        tools=Found(tools, f"{NAME}:mlflow.chat.tools", Trust.STRUCTURED) if tools else None,
+        params={
+            name: Found(value, f"{NAME}:{_SETTINGS}", Trust.STRUCTURED)
+            for name, value in request_fields(settings).items()
+            if name not in ("model", "tools", "messages")
+        },
         body=Found(request_fields(body), f"{NAME}:{_INPUTS}", Trust.RAW, gaps) if is_request(body) else None,
         messages=Found(messages, f"{NAME}:{_INPUTS}", Trust.STRUCTURED, gaps) if messages else None,
-        model=_found(as_text(body.get("model")), _INPUTS),
+        model=_found(as_text(body.get("model") or settings.get("model")), _INPUTS),
         provider=_found(provider, "mlflow.llm.provider"),
         replies=Found(replies, f"{NAME}:{_OUTPUTS}", Trust.RAW) if replies else None,
         usage=Found(usage, f"{NAME}:mlflow.chat.tokenUsage", Trust.RAW) if usage else None,

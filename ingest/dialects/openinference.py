@@ -20,6 +20,7 @@ from .partial import Found, PartialCall, Role, Trust
 from .placeholders import without_placeholders
 from .requests import is_request, request_fields
 from .response_echo import is_echo, settings_of
+from .shapes import read_messages
 from .transcripts import read_transcript
 from .values import (
     as_float,
@@ -33,11 +34,10 @@ from .values import (
 NAME = "openinference"
 
 _ROLES = {"LLM": Role.CALL, "AGENT": Role.AGENT, "CHAIN": Role.AGENT, "TOOL": Role.TOOL}
-_ARGUMENTS = (
-    "openai", "anthropic", "google_genai", "litellm", "langchain", "bedrock", "vertexai", "mistralai", "groq",
-    "openai_agents", "instructor", "portkey",
-)  # fmt: skip
-"""Instrumentations that record all arguments of the call; those of frameworks record the model's configuration."""
+_CLIENTS = ("openai", "anthropic", "google_genai", "litellm", "vertexai", "mistralai", "groq", "bedrock", "portkey")
+"""Instrumentations of client libraries: their arguments are the request."""
+_ALL_SETTINGS = (*_CLIENTS, "langchain", "openai_agents", "instructor")
+"""Instrumentations that record all settings of a call; those of other frameworks have the model's configuration."""
 _NOT_FLATTENED = frozenset({"image.detail", "cache_control", "tool_result.is_error", "extra_body", "include"})
 _REDACTED_IMAGE = MissingField(
     name="image",
@@ -63,9 +63,14 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
     parameters = parse_object(attributes.get("llm.invocation_parameters")) or {}
     if is_echo(parameters):  # The OpenAI Agents instrumentation has only the answer.
         parameters = settings_of(parameters)
-    body = _body(attributes)
+    library = span.scope.name.rpartition(".")[2]
+    recorded = _body(attributes)
+    # A framework's arguments are what its own model class got, before the provider's adapter.
+    body = recorded if library in _CLIENTS or not library else None
     api = _api(attributes)
     messages = read_input(attributes, span.dropped_attributes_count, NAME)
+    if messages is None and recorded is not None and body is None:
+        messages = _messages_of(recorded)
     tools = read_tool_schemas(attributes)
     system: Found[tuple[Message, ...]] | None = None
     if messages is not None and api is not None and messages.value[0].role == "system":
@@ -96,7 +101,7 @@ def _unrecorded(span: Span) -> frozenset[str]:
     if library == "bedrock":
         return _NOT_FLATTENED | {"tool_choice", "additionalModelRequestFields"}
     framework = (
-        frozenset() if library in _ARGUMENTS else SETTINGS | {"tool_choice", "parallel_tool_calls", "message.name"}
+        frozenset() if library in _ALL_SETTINGS else SETTINGS | {"tool_choice", "parallel_tool_calls", "message.name"}
     )
     return _NOT_FLATTENED | framework
 
@@ -128,6 +133,12 @@ def _prepared(attributes: Attributes) -> PartialCall | None:
         if name not in ("messages", "tools", "model") and value is not None
     }
     return PartialCall(role=Role.PREPARATION, params=params)
+
+
+def _messages_of(body: Found[Body]) -> Found[tuple[Message, ...]] | None:
+    raw = body.value.get("messages")
+    messages = read_messages(raw) if isinstance(raw, list) else ()
+    return Found(messages, body.source, Trust.STRUCTURED, body.gaps) if messages else None
 
 
 def _found(attributes: Attributes, *keys: str) -> Found[str] | None:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from ..conventions import SCOPE_NAME
 from ..dialects.partial import Dialect, PartialCall, Role
-from ..spans import LogRecord, Span, SpanId, TraceId
+from ..spans import LogRecord, Span
 from .merging import merge
+from .misplaced import group_logs
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,7 @@ class Reading:
 
 def read_spans(spans: Sequence[Span], logs: Sequence[LogRecord], dialects: Mapping[str, Dialect]) -> list[Reading]:
     """Returns the spans that some dialect recognises, in start order; whyspan's own spans are skipped."""
-    by_span: dict[tuple[TraceId | None, SpanId | None], list[LogRecord]] = {}
-    for record in logs:
-        by_span.setdefault((record.trace_id, record.span_id), []).append(record)
+    by_span = group_logs(spans, logs)
     readings = []
     for span in sorted(spans, key=lambda s: (s.start_ns, s.end_ns)):
         if span.scope.name == SCOPE_NAME:

@@ -32,7 +32,7 @@ class History:
 
 def repair_history(call: PartialCall, history: History) -> PartialCall:
     """Returns the call with its messages completed from earlier answers; the source tells which pieces were."""
-    if call.messages is None or not history.calls:
+    if call.messages is None:
         return call
     messages = call.messages.value
     if Loss.ASSISTANT_CALLS in call.losses:
@@ -40,6 +40,7 @@ def repair_history(call: PartialCall, history: History) -> PartialCall:
     if Loss.ASSISTANT_TEXT in call.losses:
         messages = tuple(_with_text(m, history) for m in messages)
     messages = tuple(_with_argument_strings(m, history) for m in messages)
+    messages = _with_joined_ids(messages)
     if messages == call.messages.value:
         return call
     source = f"{call.messages.source}, completed from earlier replies"
@@ -71,6 +72,26 @@ def _verbatim(part: Part, history: History) -> Part:
     if written is None or written.name != part.name or parse_json(written.arguments) != part.arguments:
         return part
     return replace(part, arguments=written.arguments)
+
+
+def _with_joined_ids(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Returns the messages with item ids (`fc_…`) of tool calls replaced by the call ids that their results name.
+
+    The Responses API gives a call two ids; an instrumentation that records the wrong one leaves results that answer
+    nothing. Results come in the order of the calls, so they are joined only when there are as many of both.
+    """
+    calls = [p for m in messages for p in m.parts if isinstance(p, Call)]
+    results = [p.call_id for m in messages for p in m.parts if isinstance(p, Result)]
+    wrong = [c.id for c in calls if c.id.startswith("fc_") and c.id not in results]
+    made = {c.id for c in calls}
+    unanswered = [i for i in results if i not in made]
+    if not wrong or len(wrong) != len(unanswered):
+        return messages
+    right = dict(zip(wrong, unanswered, strict=True))
+    return tuple(
+        replace(m, parts=tuple(replace(p, id=right.get(p.id, p.id)) if isinstance(p, Call) else p for p in m.parts))
+        for m in messages
+    )
 
 
 def _with_text(message: Message, history: History) -> Message:

@@ -6,6 +6,7 @@ and `requests.jsonl`, the bodies as the model server received them. New dialects
 
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +27,16 @@ TRANSPORT = {"stream", "stream_options"}
 each_capture = pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
 
 
+@cache
 def load(capture: Path) -> tuple[list[Span], list[LogRecord]]:
     spans = decode_traces(traces_from_json((capture / "spans.otlp.json").read_bytes()))
     logs = capture / "logs.otlp.json"
     return spans, decode_logs(logs_from_json(logs.read_bytes())) if logs.exists() else []
+
+
+@cache
+def rebuilt(capture: Path) -> list[ModelCall]:
+    return rebuild_calls(*load(capture))
 
 
 def sent_bodies(capture: Path) -> list[dict[str, Any]]:
@@ -69,33 +76,33 @@ def test_dialect_has_captures_and_recognises_them(name: str) -> None:
 
 @each_capture
 def test_every_request_becomes_one_call(capture: Path) -> None:
-    assert len(rebuild_calls(*load(capture))) == len(sent_bodies(capture))
+    assert len(rebuilt(capture)) == len(sent_bodies(capture))
 
 
 @each_capture
 def test_rebuilt_requests_hold_no_text_that_was_not_sent(capture: Path) -> None:
     sent = {text for body in sent_bodies(capture) for text in texts(body)}
-    for call in rebuild_calls(*load(capture)):
+    for call in rebuilt(capture):
         assert set(texts(call.request)) - sent == set()
 
 
 @each_capture
 def test_requests_called_exact_are_what_was_sent(capture: Path) -> None:
-    for call, sent in zip(rebuild_calls(*load(capture)), sent_bodies(capture), strict=True):
+    for call, sent in zip(rebuilt(capture), sent_bodies(capture), strict=True):
         if call.completeness.grade is Grade.EXACT:
             assert without_transport(call.request) == without_transport(sent)
 
 
 @each_capture
 def test_every_field_of_a_request_names_its_source(capture: Path) -> None:
-    for call in rebuild_calls(*load(capture)):
+    for call in rebuilt(capture):
         sourced = {name.partition(".")[0] for name in call.completeness.provenance}
         assert set(call.request) <= sourced
 
 
 @each_capture
 def test_a_call_that_lacks_something_says_what_and_why(capture: Path) -> None:
-    for call in rebuild_calls(*load(capture)):
+    for call in rebuilt(capture):
         if call.completeness.grade in (Grade.PARTIAL, Grade.NOT_REPLAYABLE):
             assert call.completeness.missing
         assert all(gap.name and gap.reason for gap in call.completeness.missing)
