@@ -163,7 +163,9 @@ def _replies(attributes: Attributes) -> Found[tuple[ModelReply, ...]] | None:
     elif attributes.get(key):
         replies = (ModelReply(text=as_text(attributes[key]), finish_reason=finish),)
     named = tuple(replace(reply, model=reply.model or model) for reply in replies)
-    return Found(named, f"{NAME}:{key}", Trust.RAW) if named else None
+    # A bare text may be all that an instrumentation under this one has kept of an answer with tool calls.
+    trust = Trust.FLATTENED if raw is None else Trust.RAW
+    return Found(named, f"{NAME}:{key}", trust) if named else None
 
 
 def _usage(attributes: Attributes) -> Found[Json] | None:

@@ -44,6 +44,10 @@ _FIELDS = {
 """Field of the API → attribute. The names without `server` are those of the SDK."""
 _COSTS = {"input": "calculatedInputCost", "output": "calculatedOutputCost", "total": "calculatedTotalCost"}
 """Key of `cost_details` → field of a version 2 server."""
+_CARRIERS = frozenset(
+    {"events", "all_messages_events", "pydantic_ai.all_messages", "gen_ai.prompt", "ai.prompt.messages"}
+)
+"""Attributes that hold the messages and that Langfuse leaves in the metadata when it makes input and output of them."""
 _TOOL_KEYS = ("gen_ai.tool.call.arguments", "gen_ai.tool.call.result")
 _MESSAGE_KEYS = ("gen_ai.input.messages", "gen_ai.output.messages")
 
@@ -152,6 +156,8 @@ def _content_keys(observation: Observation, restored: Mapping[str, AnyValue]) ->
         return _TOOL_KEYS
     if any(key.startswith("gen_ai.") for key in restored) and _has_parts(observation):
         return _MESSAGE_KEYS
+    if not _CARRIERS.isdisjoint(restored):
+        return "langfuse.server.input", "langfuse.server.output"
     return _O + "input", _O + "output"
 
 
