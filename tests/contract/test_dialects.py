@@ -4,71 +4,24 @@ A capture is a folder `tests/fixtures/dialects/<dialect>/<capture>/` with `spans
 and `requests.jsonl`, the bodies as the model server received them. New dialects and captures are found by themselves.
 """
 
-import json
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from captures import CAPTURES, FOLDER, load, rebuilt, sent_bodies, texts, without_transport
 
 from whyspan.ingest.calls import Grade, ModelCall
 from whyspan.ingest.dialects.registry import dialects
-from whyspan.ingest.otlp import decode_logs, decode_traces, logs_from_json, traces_from_json
 from whyspan.ingest.rebuild import rebuild_calls
 from whyspan.ingest.rebuild.reading import read_spans
-from whyspan.ingest.spans import LogRecord, Span
-
-FIXTURES = Path(__file__).parent.parent / "fixtures" / "dialects"
-CAPTURES = sorted(path.parent for path in FIXTURES.glob("*/*/spans.otlp.json"))
-TRANSPORT = {"stream", "stream_options"}
-"""Not part of what a replay asks; most instrumentations do not record them."""
 
 each_capture = pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
-
-
-@cache
-def load(capture: Path) -> tuple[list[Span], list[LogRecord]]:
-    spans = decode_traces(traces_from_json((capture / "spans.otlp.json").read_bytes()))
-    logs = capture / "logs.otlp.json"
-    return spans, decode_logs(logs_from_json(logs.read_bytes())) if logs.exists() else []
-
-
-@cache
-def rebuilt(capture: Path) -> list[ModelCall]:
-    return rebuild_calls(*load(capture))
-
-
-def sent_bodies(capture: Path) -> list[dict[str, Any]]:
-    return [json.loads(line)["body"] for line in (capture / "requests.jsonl").read_text("utf-8").splitlines()]
-
-
-def texts(value: Any) -> Iterator[str]:
-    """Yields every text in a body, with JSON strings opened: argument strings may be serialised anew."""
-    if isinstance(value, str) and value:
-        try:
-            parsed = json.loads(value)
-        except ValueError:
-            yield value
-        else:
-            yield from texts(parsed) if isinstance(parsed, dict | list) else iter([value])
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            if key != "type":
-                yield from texts(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from texts(inner)
-
-
-def without_transport(body: Any) -> dict[str, Any]:
-    return {key: value for key, value in body.items() if key not in TRANSPORT}
 
 
 @pytest.mark.parametrize("name", sorted(dialects()))
 def test_dialect_has_captures_and_recognises_them(name: str) -> None:
     captures = [c for c in CAPTURES if c.parent.name == name]
-    assert captures, f"add a capture under {FIXTURES / name}"
+    assert captures, f"add a capture under {FOLDER / name}"
     for capture in captures:
         readings = read_spans(*load(capture), dialects())
         assert any(name in reading.dialects for reading in readings), capture
@@ -119,6 +72,6 @@ def _printed(calls: list[ModelCall]) -> list[dict[str, Any]]:
 
 
 def test_calls_without_content_name_the_switch() -> None:
-    (call, *_) = rebuild_calls(*load(FIXTURES / "semconv" / "content_off"))
+    (call, *_) = rebuild_calls(*load(FOLDER / "semconv" / "content_off"))
     assert call.completeness.grade is Grade.NOT_REPLAYABLE
     assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT" in call.completeness.missing[0].remedy
