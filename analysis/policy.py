@@ -14,7 +14,7 @@ from typing import Any
 from ..ingest.calls import ModelReply, ToolCall
 from ..ingest.errors import ConfigError, UsageError
 from ..ingest.settings import load_section, nearest
-from .targets import Target, parse_target
+from .targets import JudgeTarget, Target, parse_target
 
 KEYS = ("never", "bad_below")
 
@@ -49,9 +49,12 @@ def _rules(value: Any) -> tuple[Target, ...]:
     if not isinstance(value, list) or not all(isinstance(rule, str) for rule in value):
         raise ConfigError("[policy] never must be a list of events", hint='never = ["tool:drop_database"]')
     try:
-        return tuple(parse_target(rule) for rule in value)
+        rules = tuple(parse_target(rule) for rule in value)
     except UsageError as error:
         raise ConfigError(f"[policy] never: {error.message}", hint=error.hint) from error
+    if asking := next((rule for rule in rules if isinstance(rule, JudgeTarget)), None):
+        raise ConfigError(f"[policy] never: {asking.spec!r} would ask a model", hint="triage calls none: name a tool")
+    return rules
 
 
 def _limits(value: Any) -> dict[str, float]:

@@ -22,23 +22,24 @@ def select_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)  # fmt: skip
 
 
-def choose_cases(
-    store: "Store", freeze: Callable[[str, str], "Case"], run: str, event: str, query: str
-) -> list["Case"]:
+def choose_cases(store: "Store", run: str, event: str, query: str) -> list["Case"]:
     """Returns the case that RUN and EVENT name, or that of each decision that the query names.
 
     Of many, those that cannot be replayed are named on standard error and left out.
     """
+    from ..analysis.cases import freeze
+    from ..analysis.selection import freeze_decision, select_decisions
+    from ..analysis.targets import select
+    from ..ingest.rebuild import load_calls
+
     if not query:
-        return [freeze(run, event)]
+        return [freeze(*select(load_calls(store, store.resolve_run(run)), event))]
     if (run, event) != ("last", "last"):
         raise UsageError("give RUN and EVENT or --select, not both")
-    from ..analysis.selection import select_decisions
-
     cases = []
     for decision in select_decisions(store, query):
         try:
-            cases.append(freeze(decision.trace_id, decision.event))
+            cases.append(freeze_decision(load_calls(store, decision.trace_id), decision))
         except NotReplayableError as error:
             click.echo(f"left out: {printable(error.message)}", err=True)
     return cases

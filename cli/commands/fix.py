@@ -43,7 +43,7 @@ def command(
     if query and test_path:
         raise UsageError("--write-test takes one decision", hint="`whyspan test --select` writes a test for each")
     with desk_of(session, replay) as desk:
-        cases = choose_cases(desk.store, desk.case, run, event, query)
+        cases = choose_cases(desk.store, run, event, query)
         reports = [asyncio.run(find_fixes(desk, case, Options())) for case in cases]
     if query:
         return _print_all(session, reports, as_json)

@@ -4,10 +4,8 @@ from pathlib import Path
 
 import click
 
-from ...analysis.cases import Case, freeze
+from ...analysis.cases import Case
 from ...analysis.regression.writer import write_test
-from ...analysis.targets import select
-from ...ingest.rebuild import load_calls
 from ..output import Session, write_json
 from ..selecting import choose_cases, select_option
 
@@ -32,12 +30,7 @@ def command(session: Session, run: str, event: str, query: str, path: Path, as_j
     The case holds the recorded request: look it over before you commit it.
     """
     with session.open_store() as store:
-
-        def frozen(run: str, event: str) -> Case:
-            call, target = select(load_calls(store, store.resolve_run(run)), event)
-            return freeze(call, target)
-
-        cases = choose_cases(store, frozen, run, event, query)
+        cases = choose_cases(store, run, event, query)
     written = [write_test(path / _file_name(case) if query else path, case) for case in cases]
     files = [{"test": str(w.test), "case": str(w.case)} for w in written]
     if as_json:

@@ -34,7 +34,7 @@ def command(
     Exit codes: 0 a cause was found, 1 none, 5 the budget ended (repeat with a larger one: it goes on for free).
     """
     with desk_of(session, replay) as desk:
-        cases = choose_cases(desk.store, desk.case, run, event, query)
+        cases = choose_cases(desk.store, run, event, query)
         reports = [asyncio.run(find_cause(desk, case, Options(full=full))) for case in cases]
     if as_json:
         write_json({"reports": [r.to_json() for r in reports]} if query else reports[0].to_json())

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from whyspan.analysis.selection import select_decisions
+from whyspan.analysis.selection import freeze_decision, select_decisions
 from whyspan.ingest.errors import NotFoundError, UsageError
+from whyspan.ingest.rebuild import load_calls
 from whyspan.ingest.store import Store
 
 Whyspan = Callable[..., tuple[int, str, str]]
@@ -80,3 +81,18 @@ def test_a_selection_takes_each_decision_once_and_keeps_the_order(path: Path) ->
             "SELECT d.trace_id, d.span_id FROM decisions d, range(2) ORDER BY started LIMIT 6",
         )
     assert twice == once
+
+
+def test_a_selected_decision_is_that_very_call_and_not_a_later_one_like_it(path: Path) -> None:
+    query = "SELECT trace_id, span_id, 'tool:list_emails' AS event FROM decisions WHERE tool_names = ['list_emails']"
+    with Store.open(path) as store:
+        (decision, *_) = select_decisions(store, f"{query} ORDER BY started LIMIT 1")
+        case = freeze_decision(load_calls(store, decision.trace_id), decision)
+    assert case.origin.span_id == decision.span_id
+    assert case.target.spec == "tool:list_emails"
+
+
+def test_without_an_event_it_is_asked_why_the_tool_was_called(path: Path) -> None:
+    with Store.open(path) as store:
+        (decision, *_) = select_decisions(store, FORWARDS)
+        assert freeze_decision(load_calls(store, decision.trace_id), decision).target.spec == "tool:forward_email"

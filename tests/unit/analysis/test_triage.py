@@ -204,6 +204,7 @@ def test_the_policy_is_read_from_the_settings(tmp_path: Path, monkeypatch: pytes
         ('nver = ["tool:x"]', "unknown key 'nver'"),
         ('never = "tool:x"', "must be a list of events"),
         ('never = ["wipe"]', "'wipe' is not an event"),
+        ("never = ['judge:\"Is it rude?\"']", "would ask a model"),
         ('bad_below = { reward = "low" }', "must be a table of numbers"),
     ],
 )
