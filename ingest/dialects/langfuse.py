@@ -77,20 +77,18 @@ def _read_input(attributes: Attributes) -> PartialCall:
     cleaned, uploaded = without_placeholders(raw, _is_reference)
     gaps = (_UPLOADED,) if uploaded else ()
     source = f"{NAME}:{_INPUT}"
-    if isinstance(cleaned, list) and is_handler_input(cleaned):
-        listed, definitions = split_input(cleaned)
-        offered = read_tools(definitions)
-        return PartialCall(
-            messages=Found(read_messages(listed), source, Trust.STRUCTURED, gaps),
-            tools=Found(offered, source, Trust.STRUCTURED) if offered else None,
-        )
     if isinstance(cleaned, list):
         cleaned = {"messages": cleaned}
     if not isinstance(cleaned, Mapping):
         return PartialCall()
     messages = cleaned.get("messages")
-    if isinstance(messages, list) and not _is_native(messages):
-        return _read_langchain(messages, source, gaps)
+    if isinstance(messages, list) and is_handler_input(messages):
+        turns, definitions = split_input(messages)
+        offered = read_tools(definitions)
+        return PartialCall(
+            messages=Found(read_messages(turns), source, Trust.STRUCTURED, gaps) if turns else None,
+            tools=Found(offered, source, Trust.STRUCTURED) if offered else None,
+        )
     if isinstance(messages, list):
         # Verbatim, but without the settings: `rebuild` adds what the other attributes have.
         return PartialCall(body=Found(dict(cleaned), source, Trust.RAW, gaps))
@@ -104,28 +102,6 @@ def _read_input(attributes: Attributes) -> PartialCall:
         system=Found(lead, source, Trust.STRUCTURED) if lead else None,
         tools=Found(tools, source, Trust.RAW) if tools else None,
         params={k: Found(v, source, Trust.RAW) for k, v in cleaned.items() if k not in ("input", "tools")},
-    )
-
-
-def _is_native(messages: Sequence[Json]) -> bool:
-    """Tells whether messages are OpenAI's: LangChain's tool calls have no `function`, its tools pose as messages."""
-    for message in messages:
-        if not isinstance(message, Mapping) or isinstance(message.get("content"), Mapping):
-            return False
-        calls = message.get("tool_calls")
-        if any(not isinstance(c, Mapping) or "function" not in c for c in (calls if isinstance(calls, list) else ())):
-            return False
-    return True
-
-
-def _read_langchain(messages: Sequence[Json], source: str, gaps: tuple[MissingField, ...]) -> PartialCall:
-    """Returns what the LangChain callback records: tool definitions follow as messages of the tool role."""
-    definitions = [m["content"] for m in messages if isinstance(m, Mapping) and isinstance(m.get("content"), Mapping)]
-    turns = [m for m in messages if isinstance(m, Mapping) and not isinstance(m.get("content"), Mapping)]
-    tools = read_tools(definitions)
-    return PartialCall(
-        messages=Found(read_messages(turns), source, Trust.STRUCTURED, gaps) if turns else None,
-        tools=Found(tools, source, Trust.STRUCTURED) if tools else None,
     )
 
 

@@ -9,10 +9,21 @@ from collections.abc import Mapping, Sequence
 from ..calls import Json
 from .shapes import Object
 
+_DEFINING = ("function", "parameters", "input_schema")
+"""Keys that tool definitions have, OpenAI's and Anthropic's, and results do not."""
+
 
 def is_handler_input(messages: Sequence[Json]) -> bool:
     """Tells the handler's list of messages from that of an OpenAI request."""
-    return any(isinstance(m, Mapping) and ("additional_kwargs" in m or _definition(m) is not None) for m in messages)
+    return any(
+        not isinstance(m, Mapping) or "additional_kwargs" in m or _definition(m) is not None or _has_parsed_calls(m)
+        for m in messages
+    )
+
+
+def _has_parsed_calls(message: Object) -> bool:
+    calls = message.get("tool_calls")
+    return any(not isinstance(c, Mapping) or "function" not in c for c in (calls if isinstance(calls, list) else ()))
 
 
 def split_input(messages: Sequence[Json]) -> tuple[list[Object], list[Object]]:
@@ -35,10 +46,6 @@ def lift_calls(message: Object) -> Object:
 
 def _definition(message: Object) -> Object | None:
     content = message.get("content")
-    is_definition = (
-        message.get("role") == "tool"
-        and isinstance(content, Mapping)
-        and content.get("type") == "function"
-        and isinstance(content.get("function"), Mapping)
-    )
-    return content if is_definition else None
+    if message.get("role") != "tool" or not isinstance(content, Mapping):
+        return None
+    return content if any(isinstance(content.get(key), Mapping) for key in _DEFINING) else None

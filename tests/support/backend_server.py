@@ -97,8 +97,8 @@ def _handler(backend: Backend) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             self._answer("POST")
 
-        def do_DELETE(self) -> None:
-            self._answer("DELETE")
+        def do_PATCH(self) -> None:
+            self._answer("PATCH")
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
