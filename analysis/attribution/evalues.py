@@ -40,8 +40,15 @@ def log_e_value(without: tuple[int, int], baseline: tuple[int, int], *, kappa: f
     (ka, na), (kb, nb) = without, baseline
     if na == 0 or nb == 0:
         return 0.0
-    terms = _LOG_WEIGHTS + kb * _LOG_WITH + (nb - kb) * _LOG_NOT_WITH + ka * _LOG_WITHOUT + (na - ka) * _LOG_NOT_WITHOUT
-    return _log_sum_exp(terms) - _log_null_maximum(ka, na, kb, nb, kappa)
+    return log_alternative(without, baseline) - _log_null_maximum(ka, na, kb, nb, kappa)
+
+
+def log_alternative(without: tuple[int, int], baseline: tuple[int, int]) -> float:
+    """Returns the log-likelihood of two counts under the mixture of alternatives, the numerator of the e-value."""
+    (ka, na), (kb, nb) = without, baseline
+    return _log_sum_exp(
+        _LOG_WEIGHTS + kb * _LOG_WITH + (nb - kb) * _LOG_NOT_WITH + ka * _LOG_WITHOUT + (na - ka) * _LOG_NOT_WITHOUT
+    )
 
 
 def _log_null_maximum(ka: int, na: int, kb: int, nb: int, kappa: float) -> float:
