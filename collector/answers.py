@@ -3,14 +3,16 @@
 import json
 
 from google.protobuf import json_format
+from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import Message
+from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
-from .intake import Receipt, Signal
 from .refusals import Refusal
+from .signals import Receipt, Signal
 
 
 def render_receipt(signal: Signal, receipt: Receipt, *, as_json: bool = False) -> bytes:
@@ -19,9 +21,16 @@ def render_receipt(signal: Signal, receipt: Receipt, *, as_json: bool = False) -
 
 
 def render_refusal(refusal: Refusal, *, as_json: bool = False) -> bytes:
-    """Returns a google.rpc.Status, as OTLP/HTTP wants for errors."""
+    """Returns a google.rpc.Status: the body of an HTTP error, and the details of a gRPC one.
+
+    It has a RetryInfo exactly when trying again makes sense.
+    """
     code: int = refusal.reason.grpc_status.value[0]
-    return _render(Status(code=code, message=refusal.message), as_json=as_json)
+    status = Status(code=code, message=refusal.message)
+    if refusal.retry_after_s is not None:
+        delay = Duration(seconds=refusal.retry_after_s)
+        status.details.add().Pack(RetryInfo(retry_delay=delay))
+    return _render(status, as_json=as_json)
 
 
 def _response(signal: Signal, receipt: Receipt) -> Message:
@@ -33,7 +42,10 @@ def _response(signal: Signal, receipt: Receipt) -> Message:
                 traces.partial_success.error_message = receipt.message
             return traces
         case Signal.LOGS:
-            return ExportLogsServiceResponse()
+            logs = ExportLogsServiceResponse()
+            if receipt.message:
+                logs.partial_success.error_message = receipt.message
+            return logs
         case Signal.METRICS:
             return ExportMetricsServiceResponse()
 

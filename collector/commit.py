@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from ..ingest.errors import StoreError
@@ -12,8 +13,9 @@ from ..ingest.store.wal import Frame, FrameKind, WalWriter
 class GroupCommit:
     """Appends to the log from one event loop; `commit` returns once the payload is durable."""
 
-    def __init__(self, writer: WalWriter) -> None:
+    def __init__(self, writer: WalWriter, observe_sync_s: Callable[[float], None]) -> None:
         self._writer = writer
+        self._observe_sync_s = observe_sync_s
         self._waiting: list[tuple[Frame, asyncio.Future[None]]] = []
         self._task: asyncio.Task[None] | None = None
         # One thread: the writer is not thread-safe, and the disk syncs one at a time anyway.
@@ -38,11 +40,13 @@ class GroupCommit:
         loop = asyncio.get_running_loop()
         while self._waiting:
             batch, self._waiting = self._waiting, []
+            begin_s = time.perf_counter()
             try:
                 await loop.run_in_executor(self._thread, self._writer.append, [frame for frame, _ in batch])
             except StoreError as error:
                 _settle([done for _, done in batch], error)
             else:
+                self._observe_sync_s(time.perf_counter() - begin_s)
                 _settle([done for _, done in batch], None)
         self._task = None
 

@@ -13,11 +13,15 @@ class Reason(Enum):
     """Why a request is turned down: (label in metrics, HTTP status, gRPC status)."""
 
     MALFORMED = ("malformed", 400, grpc.StatusCode.INVALID_ARGUMENT)
+    UNAUTHENTICATED = ("unauthenticated", 401, grpc.StatusCode.UNAUTHENTICATED)
     NOT_FOUND = ("not_found", 404, grpc.StatusCode.UNIMPLEMENTED)
     METHOD = ("method", 405, grpc.StatusCode.UNIMPLEMENTED)
     TOO_LARGE = ("too_large", 413, grpc.StatusCode.RESOURCE_EXHAUSTED)
+    """Permanent: sent without RetryInfo, so that clients do not try again."""
     UNSUPPORTED = ("unsupported", 415, grpc.StatusCode.UNIMPLEMENTED)
-    UNAVAILABLE = ("unavailable", 503, grpc.StatusCode.UNAVAILABLE)
+    CLIENT_QUOTA = ("client_quota", 429, grpc.StatusCode.RESOURCE_EXHAUSTED)
+    OVERLOADED = ("overloaded", 503, grpc.StatusCode.UNAVAILABLE)
+    DISK = ("disk", 503, grpc.StatusCode.UNAVAILABLE)
 
     def __init__(self, label: str, http_status: int, grpc_status: grpc.StatusCode) -> None:
         self.label = label
@@ -33,3 +37,4 @@ class Refusal(Exception):
         self.reason = reason
         self.message = message
         self.retry_after_s = retry_after_s
+        """When to try again; None says never."""

@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
+from .logs import parse_logs
 from .traces import parse_traces
 
 _TRACE_ID = attrgetter("trace_id")
@@ -15,18 +16,18 @@ _ZERO_SPAN_ID = bytes(8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValidTraces:
-    """The storable part of a trace export request."""
+class ValidRequest:
+    """The storable part of an export request."""
 
     payload: bytes
     """The request, without the rejected spans."""
     accepted: int
     rejected: int
     reason: str = ""
-    """Why spans were rejected; empty when none were."""
+    """What was wrong; empty when nothing was."""
 
 
-def keep_valid_spans(payload: bytes) -> ValidTraces:
+def keep_valid_spans(payload: bytes) -> ValidRequest:
     """Returns a trace export request without the spans whose ids OTLP forbids (wrong length or all zero).
 
     Raises FormatError when the bytes are not such a request. A request without invalid spans is returned as it came.
@@ -35,14 +36,22 @@ def keep_valid_spans(payload: bytes) -> ValidTraces:
     groups = [scope_spans.spans for group in request.resource_spans for scope_spans in group.scope_spans]
     total = sum(map(len, groups))
     if all(map(_are_valid, groups)):
-        return ValidTraces(payload=payload, accepted=total, rejected=0)
+        return ValidRequest(payload=payload, accepted=total, rejected=0)
     for spans in groups:
         valid = [span for span in spans if _is_valid(span)]
         del spans[:]
         spans.extend(valid)
     accepted = sum(map(len, groups))
     reason = f"{total - accepted} of {total} spans have a trace id or span id of the wrong length or all zero"
-    return ValidTraces(payload=request.SerializeToString(), accepted=accepted, rejected=total - accepted, reason=reason)
+    return ValidRequest(
+        payload=request.SerializeToString(), accepted=accepted, rejected=total - accepted, reason=reason
+    )
+
+
+def check_logs(payload: bytes) -> ValidRequest:
+    """Returns a log export request as it is to be stored; raises FormatError when the bytes are not one."""
+    groups = [group for resource_logs in parse_logs(payload).resource_logs for group in resource_logs.scope_logs]
+    return ValidRequest(payload=payload, accepted=sum(len(group.log_records) for group in groups), rejected=0)
 
 
 def _are_valid(spans: Iterable[SpanMessage]) -> bool:

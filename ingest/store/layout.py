@@ -31,6 +31,11 @@ class Layout:
         return self.root / "quarantine"
 
     @property
+    def forward(self) -> Path:
+        """Segments that are still to be sent on to another endpoint."""
+        return self.root / "forward"
+
+    @property
     def roll_lock(self) -> Path:
         """Held while WAL is turned into Parquet."""
         return self.root / "roll.lock"

@@ -7,18 +7,17 @@ Any process may roll; a lock lets one do so at a time. Under the collector a pro
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-
-import pyarrow as pa
-import xxhash
 
 from ..errors import FormatError
 from .durable import try_lock
+from .known_keys import KnownKeys
 from .layout import Layout
 from .manifest import Commit, DataFile, Manifest
-from .parquet import read_keys, write_file
-from .schema import TABLES
+from .parquet import write_file
+from .quarantine import set_aside
 from .tables import build_tables
 from .wal import Frame, Retirement, list_segments, read_segment, retire_segment
 
@@ -38,9 +37,10 @@ class Batch:
 
 @dataclass(slots=True, kw_only=True)
 class RollReport:
-    """What one call of `roll` did."""
+    """What rolling did."""
 
     frames: int = 0
+    bytes: int = 0
     rows: int = 0
     duplicates: int = 0
     """Rows left out because the store has them."""
@@ -48,14 +48,81 @@ class RollReport:
     """Frames set aside because they could not be decoded."""
     torn: int = 0
     """Segments whose writer died in the middle of a frame that was never acknowledged."""
-    more: bool = field(default=False)
-    """A full batch was rolled: more is probably waiting."""
+    watermark_ns: int = 0
+    """When the newest frame was received (Unix ns)."""
+
+    @property
+    def more(self) -> bool:
+        """A full batch was rolled: more is probably waiting."""
+        return self.bytes >= BATCH_BYTES
+
+    def add(self, other: "RollReport") -> None:
+        """Adds what another roll did."""
+        for name in ("frames", "bytes", "rows", "duplicates", "quarantined", "torn"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.watermark_ns = max(self.watermark_ns, other.watermark_ns)
 
 
-def roll(layout: Layout, manifest: Manifest, *, wait_s: float = 0.0) -> RollReport | None:
-    """Rolls one batch; returns None when another process kept the lock for `wait_s`."""
-    with try_lock(layout.roll_lock, wait_s=wait_s) as locked:
-        return _roll_locked(layout, manifest) if locked else None
+class Roller:
+    """Rolls one store. Keeps in mind what it has written, as long as nobody else writes in between."""
+
+    def __init__(self, layout: Layout, manifest: Manifest) -> None:
+        self._layout = layout
+        self._manifest = manifest
+        self._known = KnownKeys(layout, manifest)
+        self._last_seq: int | None = None
+
+    def roll(self, *, wait_s: float = 0.0) -> RollReport | None:
+        """Rolls one batch; returns None when another process kept the lock for `wait_s`."""
+        with try_lock(self._layout.roll_lock, wait_s=wait_s) as locked:
+            return self._roll() if locked else None
+
+    def roll_everything(self, *, deadline_s: float) -> None:
+        """Rolls until nothing is pending or the time is over; another process may be doing the work."""
+        deadline = time.monotonic() + deadline_s
+        while True:
+            report = self.roll(wait_s=0.02)
+            if report and not report.frames:
+                return  # what may be left is a frame being written right now
+            if not pending_bytes(self._layout, self._manifest) or time.monotonic() > deadline:
+                return
+
+    def _roll(self) -> RollReport:
+        report = RollReport()
+        rolled = self._manifest.rolled()
+        batch = _read_batch(self._layout, rolled)
+        if batch.frames:
+            self._commit(batch, report)
+        _retire(self._layout, self._manifest, {**rolled, **batch.rolled}, report)
+        return report
+
+    def _commit(self, batch: Batch, report: RollReport) -> None:
+        seq = self._manifest.next_seq()
+        if seq != self._last_seq:
+            self._known.forget()
+        self._last_seq = None  # until the commit, what `_known` remembers is not true
+        built = build_tables(batch.frames, seq, partial(self._reject, report))
+        files: list[DataFile] = []
+        for kind, table in built.tables.items():
+            fresh = self._known.fresh(kind, table)
+            if kind != "messages":
+                report.duplicates += table.num_rows - fresh.num_rows
+                report.rows += fresh.num_rows
+            if fresh.num_rows:
+                files.append(write_file(self._layout, kind, fresh, tier="hot"))
+        # Never the same number again, even for a batch without rows: it tells this roller's writes from others'.
+        next_seq = built.next_seq + 1
+        self._manifest.commit(Commit(files=files, rolled=batch.rolled, next_seq=next_seq))
+        self._last_seq = next_seq
+        self._known.trim()
+        report.frames = len(batch.frames)
+        report.bytes = sum(len(frame.payload) for frame in batch.frames)
+        report.watermark_ns = batch.frames[-1].received_ns
+
+    def _reject(self, report: RollReport, frame: Frame, error: FormatError) -> None:
+        logger.warning("an undecodable request is set aside: %s", error)
+        set_aside(self._layout.quarantine, frame.kind.name.lower(), frame.payload)
+        report.quarantined += 1
 
 
 def pending_bytes(layout: Layout, manifest: Manifest) -> int:
@@ -69,17 +136,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:  # retired since it was listed
         return 0
-
-
-def _roll_locked(layout: Layout, manifest: Manifest) -> RollReport:
-    report = RollReport()
-    rolled = manifest.rolled()
-    batch = _read_batch(layout, rolled)
-    if batch.frames:
-        _commit_batch(layout, manifest, batch, report)
-        report.more = sum(len(frame.payload) for frame in batch.frames) >= BATCH_BYTES
-    _retire(layout, manifest, {**rolled, **batch.rolled}, report)
-    return report
 
 
 def _read_batch(layout: Layout, rolled: Mapping[str, int]) -> Batch:
@@ -97,44 +153,6 @@ def _read_batch(layout: Layout, rolled: Mapping[str, int]) -> Batch:
     return Batch(frames=sorted(frames, key=lambda frame: frame.received_ns), rolled=ends)
 
 
-def _commit_batch(layout: Layout, manifest: Manifest, batch: Batch, report: RollReport) -> None:
-    def reject(frame: Frame, error: FormatError) -> None:
-        logger.warning("an undecodable request is set aside: %s", error)
-        _quarantine(layout, frame)
-        report.quarantined += 1
-
-    built = build_tables(batch.frames, manifest.next_seq(), reject)
-    files: list[DataFile] = []
-    for kind, table in built.tables.items():
-        fresh = _without_known(layout, manifest, kind, table)
-        if kind != "messages":
-            report.duplicates += table.num_rows - fresh.num_rows
-            report.rows += fresh.num_rows
-        if fresh.num_rows:
-            files.append(write_file(layout, kind, fresh, tier="hot"))
-    manifest.commit(Commit(files=files, rolled=batch.rolled, next_seq=built.next_seq))
-    report.frames = len(batch.frames)
-
-
-def _quarantine(layout: Layout, frame: Frame) -> None:
-    digest = xxhash.xxh3_64_hexdigest(frame.payload)
-    name = f"{frame.received_ns:020d}-{frame.kind.name.lower()}-{digest}.bin"
-    (layout.quarantine / name).write_bytes(frame.payload)
-
-
-def _without_known(layout: Layout, manifest: Manifest, kind: str, table: pa.Table) -> pa.Table:
-    """Returns the rows whose (trace, key) is new; of two in one batch, the first."""
-    pairs = list(zip(table["trace_id"].to_pylist(), table[TABLES[kind].key].to_pylist(), strict=True))
-    known: set[tuple[str | None, str]] = set()
-    for path, trace_ids in manifest.files_of(kind, {trace_id for trace_id, _ in pairs if trace_id}).items():
-        known |= read_keys(layout.root / path, kind, trace_ids)
-    keep = []
-    for pair in pairs:
-        keep.append(pair not in known)
-        known.add(pair)
-    return table if all(keep) else table.filter(pa.array(keep))
-
-
 def _retire(layout: Layout, manifest: Manifest, rolled: Mapping[str, int], report: RollReport) -> None:
     """Removes rolled segments without a writer. The file goes first: an offset without a file does no harm."""
     gone = set(rolled) - {path.name for path in list_segments(layout.wal)}
@@ -145,14 +163,3 @@ def _retire(layout: Layout, manifest: Manifest, rolled: Mapping[str, int], repor
             report.torn += outcome is Retirement.REMOVED_TORN
     if gone:
         manifest.forget_segments(gone)
-
-
-def roll_everything(layout: Layout, manifest: Manifest, *, deadline_s: float) -> None:
-    """Rolls until nothing is pending or the time is over; another process may be doing the work."""
-    deadline = time.monotonic() + deadline_s
-    while True:
-        report = roll(layout, manifest, wait_s=0.02)
-        if report and not report.frames:
-            return  # what may be left is a frame being written right now
-        if not pending_bytes(layout, manifest) or time.monotonic() > deadline:
-            return

@@ -1,9 +1,11 @@
-"""The roller process under a collector: `python -m whyspan.ingest.store.rolling STORE`.
+"""The roller process under a collector: `python -m whyspan.ingest.store.rolling STORE [KEEP_DAYS]`.
 
 A process of its own, because decoding holds the interpreter and must not delay acknowledgements. It lives as long as
 its standard input is open, so that it never outlives the collector, however that ends.
 """
 
+import gc
+import logging
 import select
 import signal
 import sys
@@ -11,46 +13,87 @@ import threading
 import time
 from pathlib import Path
 
+from ..errors import WhyspanError
 from .compaction import compact
 from .layout import Layout
+from .maintenance import prune
 from .manifest import Manifest
-from .roller import roll, roll_everything
+from .roller import Roller, RollReport, pending_bytes
+from .rolling_status import RollerStatus
+from .store import Store
+
+logger = logging.getLogger(__name__)
 
 TICK_S = 0.5
 """Pause between rolls when nothing is waiting: what an acknowledged span takes to become visible."""
 COMPACTION_PAUSE_S = 5.0
+PRUNING_PAUSE_S = 3600.0
 _DRAIN_S = 30.0
 
 
-def main(root: str) -> int:
-    """Rolls until standard input closes, then once more."""
+def main(root: str, keep_days: int | None = None) -> int:
+    """Makes the store if need be, and rolls until standard input closes, then once more."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the collector says when to stop
     layout = Layout(Path(root))
-    manifest = Manifest.open(layout.manifest)
-    pause, compaction = TICK_S, Compaction(layout)
-    while not _is_parent_gone(pause):
-        report = roll(layout, manifest, wait_s=TICK_S)
-        pause = 0.0 if report and report.more else TICK_S
-        compaction.start_if_idle()
-    compaction.wait()
-    roll_everything(layout, manifest, deadline_s=_DRAIN_S)
+    try:
+        Store.create(layout.root).close()
+        manifest = Manifest.open(layout.manifest)
+    except WhyspanError as error:
+        _tell(RollerStatus(error=error.message, hint=error.hint or ""))
+        return error.exit_code
+    # Rows are built by the thousand and hold no cycles: collecting them early and often is a third of the work.
+    gc.set_threshold(100_000, 50, 50)
+    _roll_while_parent_lives(layout, manifest, Housekeeping(layout, keep_days))
     manifest.close()
     return 0
 
 
-class Compaction:
-    """Merges files beside the rolling: DuckDB works outside the interpreter lock."""
+def _roll_while_parent_lives(layout: Layout, manifest: Manifest, housekeeping: "Housekeeping") -> None:
+    roller, total = Roller(layout, manifest), RollReport()
+    pause = 0.0
+    while not _is_parent_gone(pause):
+        report = roller.roll(wait_s=TICK_S)
+        if report:
+            total.add(report)
+        _tell(_status(total, pending_bytes(layout, manifest)))
+        pause = 0.0 if report and report.more else TICK_S
+        housekeeping.start_if_due()
+    housekeeping.wait()
+    roller.roll_everything(deadline_s=_DRAIN_S)
 
-    def __init__(self, layout: Layout) -> None:
+
+def _status(total: RollReport, pending: int) -> RollerStatus:
+    return RollerStatus(
+        pending_bytes=pending,
+        rolled_bytes=total.bytes,
+        rows=total.rows,
+        duplicates=total.duplicates,
+        quarantined=total.quarantined,
+        torn=total.torn,
+        watermark_ns=total.watermark_ns,
+    )
+
+
+def _tell(status: RollerStatus) -> None:
+    sys.stdout.write(status.to_line() + "\n")
+    sys.stdout.flush()
+
+
+class Housekeeping:
+    """Merges files and deletes old data beside the rolling: DuckDB works outside the interpreter lock."""
+
+    def __init__(self, layout: Layout, keep_days: int | None) -> None:
         self._layout = layout
+        self._keep_days = keep_days
         self._thread = threading.Thread(target=self._run)
-        self._next_s = 0.0
+        self._next_compaction_s = 0.0
+        self._next_pruning_s = 0.0
 
-    def start_if_idle(self) -> None:
+    def start_if_due(self) -> None:
         """Starts a round unless one is under way or has just been."""
-        if not self._thread.is_alive() and time.monotonic() > self._next_s:
-            self._next_s = time.monotonic() + COMPACTION_PAUSE_S
+        if not self._thread.is_alive() and time.monotonic() > self._next_compaction_s:
+            self._next_compaction_s = time.monotonic() + COMPACTION_PAUSE_S
             self._thread = threading.Thread(target=self._run)
             self._thread.start()
 
@@ -61,8 +104,15 @@ class Compaction:
 
     def _run(self) -> None:
         manifest = Manifest.open(self._layout.manifest)
-        compact(self._layout, manifest)
-        manifest.close()
+        try:
+            compact(self._layout, manifest)
+            if self._keep_days is not None and time.monotonic() > self._next_pruning_s:
+                self._next_pruning_s = time.monotonic() + PRUNING_PAUSE_S
+                prune(self._layout, manifest, keep_days=self._keep_days)
+        except WhyspanError as error:
+            logger.warning("housekeeping is put off: %s", error)
+        finally:
+            manifest.close()
 
 
 def _is_parent_gone(wait_s: float) -> bool:
@@ -71,4 +121,4 @@ def _is_parent_gone(wait_s: float) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else None))

@@ -17,7 +17,7 @@ from .maintenance import StoreStats, collect_stats, prune, verify
 from .manifest import Manifest
 from .parquet import schema_name, write_file
 from .reader import connect, read_trace
-from .roller import roll, roll_everything
+from .roller import Roller
 from .rows import Senders, read_log_record, read_span
 from .runs import resolve_run
 from .schema import TABLES
@@ -44,6 +44,7 @@ class Store:
         self._layout = layout
         self._manifest = manifest
         self._wal = WalWriter(layout.wal)
+        self._roller = Roller(layout, manifest)
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -111,7 +112,7 @@ class Store:
 
     def refresh(self) -> None:
         """Makes what other writers have acknowledged visible, as far as that is possible in two seconds."""
-        roll_everything(self._layout, self._manifest, deadline_s=_REFRESH_S)
+        self._roller.roll_everything(deadline_s=_REFRESH_S)
 
     def connect(self, *, sandboxed: bool = False) -> "duckdb.DuckDBPyConnection":
         """Returns an in-memory DuckDB with the views of `views.py` over what is stored now.
@@ -180,7 +181,7 @@ class Store:
                     f"{self.path} is locked by a process that does not finish",
                     hint="what was written is safe and becomes visible once that process ends",
                 )
-            roll(self._layout, self._manifest, wait_s=0.05)
+            self._roller.roll(wait_s=0.05)
 
     def _tidy(self) -> None:
         """Merges what this and other short-lived writers have scattered, now and then."""

@@ -58,10 +58,14 @@ class Position:
 
 
 class WalWriter:
-    """Appends frames to a segment of its own; not thread-safe, one caller at a time."""
+    """Appends frames to a segment of its own; not thread-safe, one caller at a time.
 
-    def __init__(self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES) -> None:
+    `also_in` is a folder in which each segment gets a second name, for another reader that removes it in its own time.
+    """
+
+    def __init__(self, folder: Path, *, segment_bytes: int = SEGMENT_BYTES, also_in: Path | None = None) -> None:
         self._folder = folder
+        self._also_in = also_in
         self._segment_bytes = segment_bytes
         self._descriptor: int | None = None
         self._path = folder
@@ -102,6 +106,9 @@ class WalWriter:
                 break
             os.close(descriptor)  # A roller took the new, still unlocked file for an abandoned one and removed it.
         self._descriptor, self._offset = descriptor, 0
+        if self._also_in is not None:
+            os.link(self._path, self._also_in / self._path.name)
+            sync_folder(self._also_in)
         sync_folder(self._folder)
         return descriptor
 
