@@ -1,19 +1,47 @@
-"""`fix`: which changes stop a decision, measured on the failing case."""
+"""`fix`: which changes stop a decision, measured on the failing case, on other failing runs, and on what was right."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...ingest.calls import Json
 from ..attribution.problem import Options
 from ..attribution.why import WhyReport, find_cause
 from ..cases import Case
-from ..claims import Claim, Verdict
+from ..claims import Claim
 from ..desk import Desk, open_desk
+from ..experiment import Experiment
 from ..interventions import Drop
-from .candidates import classic_candidates
-from .verify import Measured, measure
+from .candidates import Candidate, Source, built_in_candidates
+from .guarding import guard
+from .guards import GuardCase, find_guards
+from .horizon import look_further
+from .own import OwnCandidates
+from .proposals import propose
+from .verify import Measured, measure, ranked
+
+FINALISTS = 3
+"""Candidates that are also measured on guard cases and on other failing runs: the best ones."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixPlan:
+    """What to measure besides the built-in candidates, and where."""
+
+    own: tuple[Candidate, ...] = ()
+    proposals: int = 0
+    """Rules to ask a model for."""
+    proposing_model: str = ""
+    """The model to ask for them; that of the case when empty."""
+    also: tuple[Case, ...] = ()
+    """The same failure in other runs."""
+    guards: tuple[GuardCase, ...] = ()
+    """Decisions that must stay right, besides those found in the store."""
+
+
+PLAIN = FixPlan()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +51,9 @@ class FixReport:
     case: Case
     why: WhyReport
     measured: tuple[Measured, ...]
-    """Best first."""
+    """Best first: by the largest rate that may be left, harmful and unsupported ones last."""
+    guards: tuple[GuardCase, ...] = ()
+    """Decisions that must stay right."""
     calls: int
     """Replays used on the candidates."""
     paid: int
@@ -31,14 +61,13 @@ class FixReport:
 
     @property
     def best(self) -> Measured | None:
-        """The measured change with the lowest upper bound on what is left; None when nothing is supported."""
-        first = self.measured[0] if self.measured else None
-        return first if first and first.claim.verdict is Verdict.SUPPORTED else None
+        """The supported change with the lowest upper bound on what is left; None when nothing is supported."""
+        return next((m for m in self.measured if m.is_supported), None)
 
     @property
     def best_rule(self) -> Measured | None:
         """The best change that a system prompt can carry, and so a regression test can hold."""
-        return next((m for m in self.measured if m.candidate.rule and m.claim.verdict is Verdict.SUPPORTED), None)
+        return next((m for m in self.measured if m.is_supported and m.candidate.changes_prompt), None)
 
     @property
     def claims(self) -> tuple[Claim, ...]:
@@ -51,16 +80,8 @@ class FixReport:
             "case_id": self.case.id,
             "target": self.case.target.spec,
             "best": self.best.candidate.name if self.best else None,
-            "candidates": [
-                {
-                    "name": m.candidate.name,
-                    "rule": m.candidate.rule,
-                    "verdict": m.word,
-                    "residual_interval": list(m.residual),
-                    "claim": m.claim.to_json(),
-                }
-                for m in self.measured
-            ],
+            "candidates": [m.to_json() for m in self.measured],
+            "guards": [{"reason": g.reason, "target": g.case.target.spec, "case_id": g.case.id} for g in self.guards],
             "why": self.why.to_json(),
             "replays": self.calls,
             "paid": self.paid,
@@ -75,27 +96,82 @@ def fix(
     model_fn: str | Callable[[dict[str, Any]], Any] = "",
     base_url: str = "",
     budget: int | None = None,
+    candidates: Sequence[str] = (),
 ) -> FixReport:
-    """Measures which changes stop a decision: `whyspan fix`, for Python. The arguments are those of `whyspan.why`."""
+    """Measures which changes stop a decision: `whyspan fix`, for Python.
+
+    `candidates` are rules, or files that hold one; the other arguments are those of `whyspan.why`.
+    """
+    plan = FixPlan(own=OwnCandidates(rules=candidates).candidates())
     with open_desk(store=store, model_fn=model_fn, base_url=base_url, budget=budget) as desk:
-        return asyncio.run(find_fixes(desk, desk.case(run, event), Options()))
+        return asyncio.run(find_fixes(desk, desk.case(run, event), Options(), plan))
 
 
-async def find_fixes(desk: Desk, case: Case, options: Options) -> FixReport:
-    """Finds the cause (for free when `why` has just found it), then measures candidates against the decision."""
+async def find_fixes(desk: Desk, case: Case, options: Options, plan: FixPlan = PLAIN) -> FixReport:
+    """Finds the cause (for free when `why` has just found it), then measures candidates.
+
+    All are measured on the failing case. The best go on to the same failure in other runs and to guard cases.
+    """
     why = await find_cause(desk, case, options)
-    candidates = classic_candidates(case, _source(why))
+    source = _source(why)
+    cause = source.removal.texts if source else ()
     async with desk.experiment(case, "fix") as trial:
+        proposed = await propose(trial, cause, plan.proposals, model=plan.proposing_model) if plan.proposals else ()
+        candidates = (*built_in_candidates(case, source), *plan.own, *proposed)
         measured = await measure(trial, candidates, alpha=options.alpha)
-    report = FixReport(case=case, why=why, measured=measured, calls=len(trial.trials), paid=why.paid + trial.paid)
+    guards = (*plan.guards, *find_guards(desk, case, cause, plan.also))
+    measured, further = await _finals(desk, measured, plan.also, guards, options.alpha)
+    report = FixReport(
+        case=case, why=why, measured=measured, guards=guards, calls=trial.drawn + further.calls,
+        paid=why.paid + trial.paid + further.paid,
+    )  # fmt: skip
     desk.keep(report.claims)
     return report
 
 
-def _source(why: WhyReport) -> Drop | None:
-    """The removal of the headline's pieces, when they are something that the agent read."""
+@dataclass(frozen=True, slots=True)
+class _Further:
+    """Replays on other cases than the failing one."""
+
+    calls: int
+    paid: int
+
+
+async def _finals(
+    desk: Desk, measured: Sequence[Measured], also: Sequence[Case], guards: Sequence[GuardCase], alpha: float
+) -> tuple[tuple[Measured, ...], _Further]:
+    """Measures the best candidates on other failing runs and on guard cases, and ranks all anew."""
+    best = [m for m in measured if m.is_supported][:FINALISTS]
+    if not best:
+        return tuple(measured), _Further(0, 0)
+    async with _experiments(desk, [*also, *(g.case for g in guards)]) as experiments:
+        failing, kept = experiments[: len(also)], experiments[len(also) :]
+        if failing:
+            horizons = await look_further(failing, [m.candidate for m in best])
+            best = [replace(m, horizon=h) for m, h in zip(best, horizons, strict=True)]
+        if kept:
+            pairs = list(zip(guards, kept, strict=True))
+            guardings = await guard(pairs, [m.candidate.intervention for m in best], alpha=alpha)
+            best = [m.with_guarding(g) for m, g in zip(best, guardings, strict=True)]
+    names = {m.candidate.name for m in best}
+    rest = [m for m in measured if m.candidate.name not in names]
+    spent = _Further(sum(e.drawn for e in experiments), sum(e.paid for e in experiments))
+    return ranked([*best, *rest]), spent
+
+
+@asynccontextmanager
+async def _experiments(desk: Desk, cases: Sequence[Case]) -> AsyncIterator[list[Experiment]]:
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(desk.experiment(case, "fix")) for case in cases]
+
+
+def _source(why: WhyReport) -> Source | None:
+    """The headline's pieces, when they are something that the agent read."""
     head = why.attribution.headline
     if head is None:
         return None
-    given = any(s.role.is_given for g in head.removal for s in why.segmentation.group(g))
-    return None if given else Drop.of(why.segmentation, head.removal)
+    pieces = [s for g in head.removal for s in why.segmentation.group(g)]
+    if any(s.role.is_given for s in pieces):
+        return None
+    texts = {s.text for s in pieces}
+    return Source(removal=Drop.of(why.segmentation, head.removal), text=texts.pop() if len(texts) == 1 else "")

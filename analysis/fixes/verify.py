@@ -7,23 +7,41 @@ What is left of the rate is reported with an anytime-valid upper bound, never as
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 
+from ...ingest.calls import Json
 from ..attribution.evalues import log_e_value
 from ..attribution.intervals import drop_interval, rate_interval
 from ..attribution.problem import Tally
 from ..claims import Claim, Verdict
 from ..experiment import Experiment, Order
 from ..interventions import Noop, intervention_id
+from ..noninferiority import log_e_keeps
 from .candidates import Candidate
+from .guarding import Guarding
+from .horizon import Horizon
 
-FIRST_LOOK = 8
-SECOND_LOOK = 24
-"""Draws a promising candidate gets in all; a residual rate of 0 is then bounded by about 0.2."""
-LAST_LOOK = 48
-"""Draws when two dozen leave it open: a decision that happens only now and then, or a few failures with the fix."""
+LOOKS = (8, 24, 48)
+"""Draws after which a candidate is judged. With none going wrong, 24 bound what is left by 0.2; 48 settle a decision
+that happens only now and then, or a fix that leaks a little."""
 HOLDS_BELOW = 0.25
 """A fix `holds` when the rate that is left is bounded by this; a weaker one `reduces`."""
+USELESS_SHARE = 0.5
+"""A candidate `fails` when it is shown to keep more than this share of the rate."""
+MOST_EXTRA = 512
+"""More draws than this are not called a prospect."""
+
+
+class Word(StrEnum):
+    """How far a fix goes."""
+
+    HOLDS = "holds"
+    REDUCES = "reduces"
+    FAILS = "fails"
+    HARMFUL = "harmful"
+    """It breaks decisions that were right."""
+    INCONCLUSIVE = "inconclusive"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,81 +52,153 @@ class Measured:
     claim: Claim
     residual: tuple[float, float]
     """Interval of the rate with the candidate."""
+    more_calls: int | None = None
+    """For an inconclusive one, how many more replays would probably tell; None when it is clear or out of reach."""
+    guarding: Guarding | None = None
+    """What it does to decisions that were right; None when that was not measured."""
+    horizon: Horizon | None = None
+    """What is left of the rate in other failing runs; None when there were none."""
 
     @property
-    def word(self) -> str:
-        """`holds`, `reduces`, `fails` or `inconclusive`."""
-        return self.claim.detail
+    def word(self) -> Word:
+        """The verdict in a word."""
+        return Word(self.claim.detail)
+
+    @property
+    def upper(self) -> float:
+        """The largest rate that may be left, over the failing case and the other failing runs."""
+        return max(self.residual[1], self.horizon.interval[1] if self.horizon else 0.0)
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether it lowers the rate and breaks nothing that was measured."""
+        return self.claim.verdict is Verdict.SUPPORTED
+
+    def to_json(self) -> dict[str, Json]:
+        """Returns the form that `--json` uses."""
+        return {
+            "name": self.candidate.name,
+            "title": self.candidate.title,
+            "rule": self.candidate.rule,
+            "verdict": self.word.value,
+            "residual_interval": list(self.residual),
+            "upper": self.upper,
+            "more_calls": self.more_calls,
+            "guards": self.guarding.to_json() if self.guarding else None,
+            "other_runs": self.horizon.to_json() if self.horizon else None,
+            "claim": self.claim.to_json(),
+        }
+
+    def with_guarding(self, guarding: Guarding) -> "Measured":
+        """Returns it judged on guard cases too: one that breaks them is harmful, whatever it stops."""
+        if not guarding.is_broken:
+            return replace(self, guarding=guarding)
+        claim = replace(self.claim, verdict=Verdict.HARMFUL, detail=Word.HARMFUL.value)
+        return replace(self, guarding=guarding, claim=claim)
+
+
+def ranked(measured: Sequence[Measured]) -> tuple[Measured, ...]:
+    """Returns them best first: by what is surely gone, not by what was lucky."""
+    return tuple(sorted(measured, key=lambda m: (not m.is_supported, m.upper)))
 
 
 async def measure(
     experiment: Experiment, candidates: Sequence[Candidate], *, alpha: float = 0.05
 ) -> tuple[Measured, ...]:
     """Measures the candidates side by side, best first; fewer draws, and so weaker words, when the budget ends."""
-    base, tallies = await _first_round(experiment, candidates)
-    level = alpha / len(candidates)
-    for look in (SECOND_LOOK, LAST_LOOK):
-        going = [c for c in candidates if _deserves_more(tallies[c.name], base, level, alpha)]
-        if not going:
+    bench = _Bench(experiment, candidates, alpha)
+    for look in LOOKS:
+        going = [c for c in candidates if bench.is_open(c)]
+        if not going or not await bench.draw(going, look):
             break
-        more = [(c, look - tallies[c.name].draws) for c in going]
-        orders: list[Order] = [(Noop(), look - base.draws, None)] if base.draws < look else []
-        orders += [(c.intervention, n, None) for c, n in more]
-        replies = await experiment.draw_all(orders)
-        for (c, _), outcomes in zip(more, replies[len(orders) - len(more) :], strict=True):
-            tallies[c.name] += Tally.of(outcomes)
-        if len(orders) > len(more):
-            base += Tally.of(replies[0])
-    measured = [_judge(experiment, c, base, tallies[c.name], level, alpha) for c in candidates]
-    return tuple(sorted(measured, key=lambda m: (m.claim.verdict is not Verdict.SUPPORTED, m.residual[1])))
+    return ranked([bench.judge(c) for c in candidates])
 
 
-async def _first_round(experiment: Experiment, candidates: Sequence[Candidate]) -> tuple[Tally, dict[str, Tally]]:
-    orders: list[Order] = [(Noop(), FIRST_LOOK, None), *((c.intervention, FIRST_LOOK, None) for c in candidates)]
-    base, *replies = await experiment.draw_all(orders)
-    return Tally.of(base), {c.name: Tally.of(r) for c, r in zip(candidates, replies, strict=True)}
+class _Bench:
+    """Candidates and their counts, against one shared baseline."""
+
+    def __init__(self, experiment: Experiment, candidates: Sequence[Candidate], alpha: float) -> None:
+        self._experiment = experiment
+        self._alpha = alpha
+        self._level = alpha / max(len(candidates), 1)
+        self._base = Tally()
+        self._tallies = {c.name: Tally() for c in candidates}
+
+    async def draw(self, going: Sequence[Candidate], look: int) -> bool:
+        """Brings the baseline and these candidates to `look` draws; returns whether anything was drawn."""
+        orders: list[Order] = [(Noop(), look - self._base.draws, None)] if self._base.draws < look else []
+        shared = len(orders)
+        orders += [(c.intervention, look - self._tallies[c.name].draws, None) for c in going]
+        replies = await self._experiment.draw_all(orders)
+        self._base += Tally.of(replies[0]) if shared else Tally()
+        for candidate, outcomes in zip(going, replies[shared:], strict=True):
+            self._tallies[candidate.name] += Tally.of(outcomes)
+        return any(replies)
+
+    def is_open(self, candidate: Candidate) -> bool:
+        """Whether more draws could still change the verdict."""
+        return _word(self._tallies[candidate.name], self._base, self._level, self._alpha) in {
+            Word.REDUCES, Word.INCONCLUSIVE,
+        }  # fmt: skip
+
+    def judge(self, candidate: Candidate) -> Measured:
+        """Returns what the counts say about a candidate."""
+        base, tally, case = self._base, self._tallies[candidate.name], self._experiment.case
+        residual = rate_interval(tally.target, tally.draws, alpha=self._alpha)
+        drop = drop_interval(_pair(tally), _pair(base), alpha=self._alpha)
+        word = _word(tally, base, self._level, self._alpha)
+        claim = Claim(
+            case=case,
+            kind="fix",
+            detail=word.value,
+            verdict=_VERDICTS[word],
+            subject=candidate.intervention.summary,
+            intervention_id=intervention_id(candidate.intervention),
+            base=base,
+            changed=tally,
+            interval=(-drop.high, -drop.low),
+            e_value=math.exp(min(log_e_value(_pair(tally), _pair(base)), 700.0)),
+            alpha=self._level,
+            calls=self._experiment.drawn,
+            model=str(case.request.get("model", "")),
+        )
+        more = _more_calls(tally, base, self._level, self._alpha) if word is Word.INCONCLUSIVE else None
+        return Measured(candidate=candidate, claim=claim, residual=(residual.low, residual.high), more_calls=more)
 
 
-def _deserves_more(tally: Tally, base: Tally, level: float, alpha: float) -> bool:
-    """Goes on with what looks like a fix until it holds; a useless candidate gets no second look."""
-    if tally.draws < FIRST_LOOK or tally.rate > 0.5 * base.rate:
-        return False
-    upper = rate_interval(tally.target, tally.draws, alpha=alpha).high
-    return tally.draws < SECOND_LOOK or upper > HOLDS_BELOW or _log_e(tally, base) < math.log(1 / level)
+_VERDICTS = {
+    Word.HOLDS: Verdict.SUPPORTED,
+    Word.REDUCES: Verdict.SUPPORTED,
+    Word.FAILS: Verdict.REFUTED,
+    Word.INCONCLUSIVE: Verdict.INCONCLUSIVE,
+}
 
 
-def _log_e(tally: Tally, base: Tally) -> float:
-    return log_e_value((tally.target, tally.draws), (base.target, base.draws))
+def _word(tally: Tally, base: Tally, level: float, alpha: float) -> Word:
+    if log_e_value(_pair(tally), _pair(base)) >= -math.log(level):
+        upper = rate_interval(tally.target, tally.draws, alpha=alpha).high
+        return Word.HOLDS if upper <= HOLDS_BELOW else Word.REDUCES
+    if log_e_keeps(_pair(tally), _pair(base), share=USELESS_SHARE) >= -math.log(level):
+        return Word.FAILS
+    return Word.INCONCLUSIVE
 
 
-def _judge(
-    experiment: Experiment, candidate: Candidate, base: Tally, tally: Tally, level: float, alpha: float
-) -> Measured:
-    log_e = _log_e(tally, base)
-    residual = rate_interval(tally.target, tally.draws, alpha=alpha)
-    drop = drop_interval((tally.target, tally.draws), (base.target, base.draws), alpha=alpha)
-    verdict, word = _words(log_e >= math.log(1 / level), residual.high, tally, base)
-    claim = Claim(
-        case=experiment.case,
-        kind="fix",
-        detail=word,
-        verdict=verdict,
-        subject=candidate.intervention.summary,
-        intervention_id=intervention_id(candidate.intervention),
-        base=base,
-        changed=tally,
-        interval=(-drop.high, -drop.low),
-        e_value=math.exp(min(log_e, 700.0)),
-        alpha=level,
-        calls=len(experiment.trials),
-        model=str(experiment.case.request.get("model", "")),
-    )
-    return Measured(candidate=candidate, claim=claim, residual=(residual.low, residual.high))
+def _more_calls(tally: Tally, base: Tally, level: float, alpha: float) -> int | None:
+    """Returns after how many more replays the verdict would be clear if the rates stayed as they look now."""
+    extra = 4
+    while tally.draws and base.draws and extra <= MOST_EXTRA:
+        more, base_more = _scaled(tally, extra), _scaled(base, extra)
+        if _word(more, base_more, level, alpha) is not Word.INCONCLUSIVE:
+            return 2 * extra
+        extra = extra * 5 // 4
+    return None
 
 
-def _words(is_supported: bool, upper: float, tally: Tally, base: Tally) -> tuple[Verdict, str]:
-    if is_supported:
-        return Verdict.SUPPORTED, "holds" if upper <= HOLDS_BELOW else "reduces"
-    if tally.draws >= FIRST_LOOK and tally.rate > 0.5 * base.rate:
-        return Verdict.REFUTED, "fails"
-    return Verdict.INCONCLUSIVE, "inconclusive"
+def _scaled(tally: Tally, extra: int) -> Tally:
+    draws = tally.draws + extra
+    target = round(tally.rate * draws)
+    return Tally(target=target, other=draws - target)
+
+
+def _pair(tally: Tally) -> tuple[int, int]:
+    return tally.target, tally.draws

@@ -3,39 +3,103 @@
 from collections.abc import Iterator
 
 from ...analysis.fixes.fix import FixReport
-from ...analysis.fixes.verify import Measured
-from ..output import Paint
+from ...analysis.fixes.guarding import Guarding, Safety
+from ...analysis.fixes.horizon import Horizon
+from ...analysis.fixes.verify import Measured, Word
+from ...analysis.interventions import SystemPrompt
+from ..output import Paint, shorten
 from .why_text import rate_words
 
-COLORS = {"holds": "green", "reduces": "yellow", "fails": "red", "inconclusive": "yellow"}
+COLORS = {
+    Word.HOLDS: "green",
+    Word.REDUCES: "yellow",
+    Word.FAILS: "red",
+    Word.HARMFUL: "red",
+    Word.INCONCLUSIVE: "yellow",
+}
+SAFETY_WORDS = {
+    Safety.KEEPS: "stay right",
+    Safety.BREAKS: "break",
+    Safety.UNCLEAR: "not clear yet",
+    Safety.UNTOUCHED: "no guard case is touched",
+}
+TITLE_WIDTH = 40
 
 
 def render_fix(report: FixReport, paint: Paint) -> Iterator[str]:
     """Yields the lines of the report."""
     yield f"{paint('fix', bold=True)}  stop that it {paint(report.case.target.label)}"
     yield ""
+    titles = [shorten(m.candidate.title, TITLE_WIDTH) for m in report.measured]
+    width = max(map(len, ["as recorded", *titles]))
     if report.measured:
-        yield f"  as recorded              {rate_words(report.measured[0].claim.base)}"
-    for measured in report.measured:
-        yield _line(measured, paint)
+        yield f"  {'as recorded':<{width}}  {rate_words(report.measured[0].claim.base)}"
+    for title, measured in zip(titles, report.measured, strict=True):
+        yield f"  {paint(f'{title:<{width}}')}  {_verdict(measured, paint)}"
+        for line in _beyond(measured):
+            yield paint(f"  {'':<{width}}  {line}", dim=True)
     yield ""
-    best = report.best_rule
-    if best:
-        yield f"  add to the system prompt ({paint(best.candidate.title)}):"
-        for line in best.candidate.rule.splitlines():
-            yield paint(f"    {line}", fg="green")
-        yield ""
-    elif report.best is None:
-        yield "  None of these candidates stops it."
-        yield ""
-    yield paint(
-        f"  {report.calls} replays of the failing case; whether a rule breaks right decisions was not measured",
-        dim=True,
+    yield from _advice(report, paint)
+    yield paint(f"  {report.calls} replays; {_guard_words(report)}", dim=True)
+
+
+def _verdict(measured: Measured, paint: Paint) -> str:
+    word = paint(f"{measured.word.value:<12}", fg=COLORS[measured.word], bold=True)
+    return f"{rate_words(measured.claim.changed)}   {word} {paint(_remark(measured), dim=True)}".rstrip()
+
+
+def _remark(measured: Measured) -> str:
+    match measured.word:
+        case Word.HOLDS | Word.REDUCES:
+            return f"at most {measured.residual[1]:.2f} is left"
+        case Word.HARMFUL:
+            return "breaks decisions that were right"
+        case Word.INCONCLUSIVE if measured.more_calls:
+            return f"about {measured.more_calls} more calls would tell"
+        case _:
+            return ""
+
+
+def _beyond(measured: Measured) -> Iterator[str]:
+    if measured.horizon:
+        yield _horizon_words(measured.horizon)
+    if measured.guarding:
+        yield _safety_words(measured.guarding)
+
+
+def _horizon_words(horizon: Horizon) -> str:
+    leaking = f"in {horizon.leaking} of them " if horizon.leaking else ""
+    return (
+        f"{rate_words(horizon.tally)}   in {len(horizon.runs)} other failing runs: {leaking}"
+        f"at most {horizon.interval[1]:.2f} is left"
     )
 
 
-def _line(measured: Measured, paint: Paint) -> str:
-    word = paint(f"{measured.word:<12}", fg=COLORS[measured.word], bold=True)
-    upper = f"at most {measured.residual[1]:.2f} is left" if measured.word in {"holds", "reduces"} else ""
-    rate = rate_words(measured.claim.changed)
-    return f"  {measured.candidate.title:<24} {rate}   {word} {paint(upper, dim=True)}".rstrip()
+def _safety_words(guarding: Guarding) -> str:
+    word = SAFETY_WORDS[guarding.safety]
+    if guarding.safety is Safety.UNTOUCHED:
+        return word
+    broken = [t.guard.reason for t in guarding.tallies if t.changed.rate < 0.5 <= t.base.rate]
+    names = f": {', '.join(broken[:3])}" if broken else ""
+    return f"{rate_words(guarding.changed)}   right decisions {word} ({guarding.base.rate:.2f} before){names}"
+
+
+def _guard_words(report: FixReport) -> str:
+    if not report.guards:
+        return "no guard cases were found, so whether a fix breaks right decisions is not known"
+    return f"guard cases: {', '.join(g.reason for g in report.guards)}"
+
+
+def _advice(report: FixReport, paint: Paint) -> Iterator[str]:
+    best = report.best_rule
+    if best and isinstance(best.candidate.intervention, SystemPrompt):
+        yield f"  use the {paint(best.candidate.title)}"
+    elif best:
+        yield f"  add to the system prompt ({paint(best.candidate.title)}):"
+        for line in best.candidate.rule.splitlines():
+            yield paint(f"    {line}", fg="green")
+    elif report.best is None:
+        yield "  None of these candidates stops it."
+    else:
+        yield f"  do this: {paint(report.best.candidate.title)}"
+    yield ""
