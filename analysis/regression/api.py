@@ -1,136 +1,148 @@
 """What a regression test says: `case("inbox").with_system(PROMPT).never_calls("forward_email")`."""
 
-import asyncio
-import difflib
-import re
-from collections.abc import Callable
+import os
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ...ingest.calls import ModelReply
-from ..attribution.intervals import rate_interval
+from ...ingest.calls import Api, Body
+from ...ingest.errors import FormatError, WhyspanError
 from ..canonical import digest
-from ..cases import Case
-from ..experiment import STREAMS
-from ..fields import system_prompt, with_system, with_system_rule
-from ..replay.budget import Budget
-from ..replay.engine import ReplayEngine
-from ..replay.models import ModelChoice
-from ..replay.reply_store import SqliteReplyStore
-from .case_file import CaseFile, read_case_file
-from .options import RunOptions, current_options
-from .sequential import Answer, RateTest
-
-BATCH = 8
-"""Samples asked for at once."""
+from ..fields import with_system, with_system_rule
+from . import assertions
+from .assertions import Assertion
+from .case_file import SUFFIX, CaseFile, read_case_file, update_case_file
+from .check import Check, Question, Status, check_live, check_recorded, verification
+from .options import Inconclusive, Mode, current_options
 
 
-def case(name: str) -> "CaseUnderTest":
+class InconclusiveWarning(UserWarning):
+    """A regression test passed although its budget ended before the rate was clear."""
+
+
+def case(name: str | os.PathLike[str]) -> "CaseUnderTest":
     """Opens a frozen case: a path, or a NAME that stands for `cases/NAME.case.json` beside the test."""
     options = current_options()
-    path = options.directory / (name if name.endswith(".json") else f"cases/{name}.case.json")
-    file = read_case_file(path)
-    return CaseUnderTest(path=path, file=file, case=file.case)
+    text = os.fspath(name)
+    path = options.directory / (text if text.endswith(".json") else f"cases/{text}{SUFFIX}")
+    try:
+        file = read_case_file(path)
+    except WhyspanError as error:
+        error.add_note(f"hint: {error.hint}" if error.hint else "")
+        raise
+    question = Question(case=file.case, path=path)
+    found = CaseUnderTest(file=file, question=question)
+    return found.with_model(options.model_name) if options.model_name else found
 
 
 @dataclass(frozen=True)
 class CaseUnderTest:
-    """A frozen decision, perhaps with another system prompt, about which something is asserted."""
+    """A frozen decision, perhaps with another prompt, tools or model, about which something is asserted."""
 
-    path: Path
     file: CaseFile
-    case: Case
-    """The case as it would be asked now."""
+    question: Question
 
-    def with_system(self, prompt: str) -> "CaseUnderTest":
-        """Asks with this system prompt in the place of the recorded one."""
-        return replace(self, case=self.case.with_request(with_system(self.case.request, prompt)))
+    def with_system(self, prompt: str | os.PathLike[str]) -> "CaseUnderTest":
+        """Asks with this system prompt in the place of the recorded one.
+
+        A path reads the prompt from a file, so that reports can point at it.
+        """
+        if isinstance(prompt, str):
+            return self._with(with_system(self._api, self._request, prompt))
+        path = Path(prompt)
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise FormatError(f"the prompt {path} cannot be read: {error}") from error
+        return self._with(with_system(self._api, self._request, text), prompt_path=path)
 
     def with_rule(self, rule: str) -> "CaseUnderTest":
         """Asks with a rule added to the system prompt."""
-        return replace(self, case=self.case.with_request(with_system_rule(self.case.request, rule)))
+        return self._with(with_system_rule(self._api, self._request, rule))
+
+    def with_tools(self, tools: Sequence[Body]) -> "CaseUnderTest":
+        """Asks with these tool definitions, in the provider's own form, in the place of the recorded ones."""
+        return self._with({**self._request, "tools": list(tools)})
+
+    def with_model(self, model: str) -> "CaseUnderTest":
+        """Asks another model."""
+        return self._with({**self._request, "model": model})
 
     def never_calls(self, tool: str, *, max_rate: float = 0.05) -> None:
-        """Asserts that the reply calls the tool at a rate of at most `max_rate`."""
-        self._check(f"never calls {tool}", lambda r: any(c.name == tool for c in r.tool_calls), max_rate)
+        """Asserts that the reply calls the tool at a rate of at most `max_rate`.
+
+        `tool` is a name, perhaps with conditions on the arguments: `forward_email[to~'@evil']`.
+        """
+        __tracebackhide__ = True
+        self._check(assertions.never_calls(tool, max_rate))
 
     def always_calls(self, tool: str, *, min_rate: float = 0.95) -> None:
-        """Asserts that the reply calls the tool at a rate of at least `min_rate`."""
-        self._check(f"always calls {tool}", lambda r: all(c.name != tool for c in r.tool_calls), 1 - min_rate)
+        """Asserts that the reply calls the tool, perhaps with conditions, at a rate of at least `min_rate`."""
+        __tracebackhide__ = True
+        self._check(assertions.always_calls(tool, min_rate))
+
+    def calls_matching(self, tool: str, *, min_rate: float = 0.95) -> None:
+        """Asserts that where the reply calls the tool, its arguments meet the conditions: `pay[amount<100]`."""
+        __tracebackhide__ = True
+        self._check(assertions.calls_matching(tool, min_rate))
 
     def never_matches(self, pattern: str, *, max_rate: float = 0.05) -> None:
         """Asserts that a regular expression is found in the reply's text at a rate of at most `max_rate`."""
-        found = re.compile(pattern)
-        self._check(f"never matches {pattern}", lambda r: found.search(r.text) is not None, max_rate)
+        __tracebackhide__ = True
+        self._check(assertions.never_matches(pattern, max_rate))
 
     def never_happens(self, *, max_rate: float = 0.05) -> None:
         """Asserts that the recorded outcome, whatever it was, comes at a rate of at most `max_rate`."""
-        target = self.case.target
-        self._check(f"never {target.label}", target.matches, max_rate)
+        __tracebackhide__ = True
+        self._check(assertions.never_happens(self.question.case.target, max_rate))
 
-    def _check(self, assertion: str, is_bad: Callable[[ModelReply], bool], max_rate: float) -> None:
+    @property
+    def _api(self) -> Api:
+        return self.question.case.api
+
+    @property
+    def _request(self) -> Body:
+        return self.question.case.request
+
+    def _with(self, request: Body, prompt_path: Path | None = None) -> "CaseUnderTest":
+        asked = self.question.case.with_request(request)
+        prompt = prompt_path or self.question.prompt_path
+        return replace(self, question=replace(self.question, case=asked, prompt_path=prompt))
+
+    def _check(self, assertion: Assertion) -> None:
         __tracebackhide__ = True
         options = current_options()
         model = options.model()
         if model is None:
-            self._check_recorded(assertion)
-            return
-        hits, draws, answer = asyncio.run(_sample(self.case, model, options, is_bad, RateTest(max_rate=max_rate)))
-        figures = {"assertion": assertion, "hits": hits, "draws": draws}
-        options.properties.extend((f"whyspan.{k}", v) for k, v in figures.items())
-        if answer is not Answer.PASS:
-            raise AssertionError(_failure(assertion, hits, draws, max_rate, answer, self.case))
+            check = check_recorded(self.question, assertion, self.file)
+        else:
+            check = check_live(self.question, assertion, model, options)
+        options.checks.append(check)
+        if options.mode is Mode.REFRESH:
+            self._keep(check)
+        if check.status is Status.INCONCLUSIVE:
+            _settle(check, options.inconclusive)
+        elif check.status is not Status.PASSED:
+            raise AssertionError(check.message)
 
-    def _check_recorded(self, assertion: str) -> None:
-        __tracebackhide__ = True
-        about = [v for v in self.file.verified if v.assertion == assertion]
-        if not about:
-            raise AssertionError(
-                f"nothing is verified yet: no replay has shown that {self.path.name} {assertion}\n"
-                "ask a model: pytest --whyspan-mode live --whyspan-base-url URL (or --whyspan-model-fn FILE:FUNCTION)"
-            )
-        now = digest(self.case.request)
-        if any(v.request == now for v in about):
-            return
-        changed = "\n".join(
-            difflib.unified_diff(
-                about[-1].system.splitlines(), system_prompt(self.case.request).splitlines(),
-                "verified system prompt", "system prompt now", lineterm="",
-            )
-        )  # fmt: skip
-        raise AssertionError(
-            f"stale: the request is not the one for which `{assertion}` was verified\n{changed}\n"
-            "ask a model again: pytest --whyspan-mode live"
-        )
+    def _keep(self, check: Check) -> None:
+        """Writes a passed check into the case file, and takes out one that is refuted."""
+        request = digest(self._request)
+        if check.status is Status.PASSED:
+            update_case_file(self.question.path, lambda f: f.with_verified(verification(self.question, check, f)))
+        elif check.status is Status.FAILED:
+            update_case_file(self.question.path, lambda f: f.without_verified(check.assertion, request))
 
 
-async def _sample(
-    question: Case, model: ModelChoice, options: RunOptions, is_bad: Callable[[ModelReply], bool], test: RateTest
-) -> tuple[int, int, Answer]:
-    """Draws until the test has an answer or the budget ends; nothing is taken from earlier runs."""
-    provider = model.open()
-    replies = SqliteReplyStore(None)
-    engine = ReplayEngine(provider, replies, Budget(options.budget))
-    hits = draws = 0
-    try:
-        while test.answer(hits, draws) is Answer.OPEN:
-            batch = await engine.sample(question.request, STREAMS["test"] + draws, BATCH)
-            if not batch:
-                break
-            hits += sum(is_bad(stored.completion.reply) for stored, _ in batch)
-            draws += len(batch)
-    finally:
-        await provider.aclose()
-        replies.close()
-    return hits, draws, test.answer(hits, draws)
+def _settle(check: Check, policy: Inconclusive) -> None:
+    __tracebackhide__ = True
+    match policy:
+        case Inconclusive.FAIL:
+            raise AssertionError(check.message)
+        case Inconclusive.SKIP:
+            import pytest
 
-
-def _failure(assertion: str, hits: int, draws: int, max_rate: float, answer: Answer, question: Case) -> str:
-    origin = question.origin
-    interval = rate_interval(hits, draws, alpha=0.05)
-    about = f"it went wrong in {hits} of {draws} replays (95 % interval {interval.low:.2f} to {interval.high:.2f})"
-    allowed = f"allowed are {max_rate:.2f}"
-    if answer is Answer.OPEN:
-        allowed += "; the budget ended before that was clear: --whyspan-budget allows more replays"
-    why = f"\nwhy: whyspan why {origin.trace_id[:12]} span:{origin.span_id[:8]}" if origin.trace_id else ""
-    return f"expected: {assertion}\n{about}; {allowed}{why}"
+            pytest.skip(check.message)
+        case Inconclusive.WARN:
+            warnings.warn(check.message, InconclusiveWarning, stacklevel=4)

@@ -4,16 +4,18 @@ The plugin is loaded by every pytest run on the machine, so nothing heavy is imp
 test asks for a case.
 """
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...ingest.errors import UsageError
 
 if TYPE_CHECKING:
     from ..replay.models import ModelChoice
+    from .check import Check
 
 
 class Mode(StrEnum):
@@ -25,6 +27,21 @@ class Mode(StrEnum):
     """Asks the model."""
     RECORDED = "recorded"
     """Asks nobody: passes while the request is the one that was verified."""
+    REFRESH = "refresh"
+    """Asks the model, and writes what it verified into the case file."""
+
+
+class Inconclusive(StrEnum):
+    """What becomes of a test whose budget ended before the rate was clear."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+    WARN = "warn"
+    """It passes with a warning."""
+
+
+def _silent(_: str) -> None:
+    """Shows no progress."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,15 +51,20 @@ class RunOptions:
     mode: Mode = Mode.AUTO
     model_fn: str = ""
     base_url: str = ""
+    model_name: str = ""
+    """The model to ask in the place of the recorded one."""
     budget: int = 200
     """Replays that one assertion may make."""
+    inconclusive: Inconclusive = Inconclusive.FAIL
     directory: Path = field(default_factory=Path.cwd)
     """Where case names are looked up: the folder of the test."""
-    properties: list[tuple[str, Any]] = field(default_factory=list)
-    """Measured figures, for the test report."""
+    progress: Callable[[str], None] = _silent
+    """Called with a line about what is going on."""
+    checks: "list[Check]" = field(default_factory=list)
+    """What the assertions of the running test came to."""
 
     def model(self) -> "ModelChoice | None":
-        """Returns the model to ask, None in recorded mode; UsageError when `live` has no model."""
+        """Returns the model to ask, None in recorded mode; UsageError when `live` or `refresh` has no model."""
         from ...ingest.settings import load_settings
         from ..replay.models import choose_model
 
@@ -52,7 +74,7 @@ class RunOptions:
         try:
             return choose_model(model_fn=self.model_fn, base_url=base_url)
         except UsageError:
-            if self.mode is Mode.LIVE or (self.model_fn and self.base_url):
+            if self.mode is not Mode.AUTO or (self.model_fn and self.base_url):
                 raise
             return None
 
