@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from ..ingest.calls import ModelCall
 from ..ingest.rebuild import load_calls
 from ..ingest.settings import load_settings
+from ..ingest.spans import Span
 from ..ingest.store import Store
 from .cases import Case, freeze
 from .claims import Claim
@@ -61,27 +62,38 @@ class Desk:
 
         Trials that were paid for earlier are written too: the process that paid may have died before it could.
         """
+        async with self.engine(case) as engine:
+            experiment = Experiment(
+                case=case, engine=engine, stream=stream, progress=self.progress,
+                record=lambda trials: self.write(trial_spans(trials)),
+            )  # fmt: skip
+            try:
+                yield experiment
+            finally:
+                experiment.flush()
+
+    @asynccontextmanager
+    async def engine(self, case: Case) -> AsyncIterator[ReplayEngine]:
+        """Opens the engine that answers a case's replays."""
         provider = self.model.open(case)
         replies = SqliteReplyStore(None if self.no_cache else self.reply_file, max_age_s=self.max_age_s)
-        engine = ReplayEngine(
-            provider, replies, self.budget, concurrency=self.concurrency, limits=self.model.limits(case),
-            keep_errors=isinstance(case.target, ErrorTarget),
-        )  # fmt: skip
-        experiment = Experiment(
-            case=case, engine=engine, stream=stream, progress=self.progress,
-            record=lambda trials: self.store.write(trial_spans(trials)),
-        )  # fmt: skip
         try:
-            yield experiment
+            yield ReplayEngine(
+                provider, replies, self.budget, concurrency=self.concurrency, limits=self.model.limits(case),
+                keep_errors=isinstance(case.target, ErrorTarget),
+            )  # fmt: skip
         finally:
-            experiment.flush()
             await provider.aclose()
             replies.close()
 
     def keep(self, claims: Iterable[Claim]) -> None:
         """Writes claims to the store, as spans in the agent's trace."""
         now = time.time_ns()
-        self.store.write([claim_span(c, time_ns=now) for c in claims])
+        self.write([claim_span(c, time_ns=now) for c in claims])
+
+    def write(self, spans: Sequence[Span]) -> None:
+        """Writes spans of whyspan's own to the store."""
+        self.store.write(spans)
 
 
 @contextmanager
