@@ -47,6 +47,8 @@ class Segmentation:
     """Segment ids of each group; a group is numbered by its position here."""
     _documents: tuple[tuple[TextField, Document, int], ...] = field(repr=False)
     """(place, its document, id of its first segment) of each text."""
+    _owners: tuple[int, ...] = field(repr=False)
+    """Segment id → index of its document."""
 
     def leaves(self) -> tuple[Leaf, ...]:
         """Returns the groups as the attribution engine takes them; a group stands where its text was read last."""
@@ -60,10 +62,9 @@ class Segmentation:
     def without(self, groups: Collection[int]) -> Body:
         """Returns a valid request without the segments of these groups."""
         gone: dict[int, set[int]] = defaultdict(set)
-        owner = self._owner()
         for number in groups:
             for i in self.groups[number]:
-                index = owner[i]
+                index = self._owners[i]
                 gone[index].add(i - self._documents[index][2])
         if not gone:
             return self.body
@@ -83,13 +84,6 @@ class Segmentation:
         """Returns a group's text with white space folded: what identifies it across requests."""
         return fold(self.segments[self.groups[number][0]].text)
 
-    def _owner(self) -> dict[int, int]:
-        return {
-            first + n: index
-            for index, (_, document, first) in enumerate(self._documents)
-            for n in range(len(document.pieces))
-        }
-
 
 def fold(text: str) -> str:
     """Returns the text on one line, runs of white space as one space."""
@@ -108,7 +102,8 @@ def segment(api: Api, body: Body) -> Segmentation:
     for s in segments:
         by_text[fold(s.text)].append(s.id)
     groups = tuple(sorted((tuple(ids) for ids in by_text.values()), key=lambda ids: ids[-1]))
-    return Segmentation(api, body, tuple(segments), groups, tuple(documents))
+    owners = tuple(index for index, (_, document, _) in enumerate(documents) for _ in document.pieces)
+    return Segmentation(api, body, tuple(segments), groups, tuple(documents), owners)
 
 
 def _segments_of(text_field: TextField, document: Document, first: int) -> list[Segment]:

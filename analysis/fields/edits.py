@@ -7,7 +7,7 @@ from ...ingest.calls import Api, Body, Json
 from ...ingest.errors import UsageError
 from ..attribution.problem import Role
 from ..canonical import canonical_arguments
-from .form import TOOLS_MESSAGE, Pointer, TextField, ToolPlace, value_at, with_values
+from .form import TOOLS_MESSAGE, Pointer, TextField, ToolPlace, value_at, with_values, without_key
 from .registry import form_of
 
 
@@ -39,7 +39,13 @@ def _descriptions(value: Any, at: Pointer) -> Iterator[tuple[Pointer, str]]:
 
 def emptied_to_valid(api: Api, body: Body, original: Body) -> Body:
     """Returns a body that the API accepts after texts of `original` were emptied."""
-    return form_of(api).tidy(body, original)
+    form = form_of(api)
+    tidied = form.tidy(body, original)
+    if not any(tidied.get(key) is not original.get(key) for key in ("tools", "functions", "toolConfig")):
+        return tidied
+    # A description may be missing; some APIs refuse an empty one.
+    emptied = [t.pointer for t in form.tools(tidied) if value_at(tidied, (*t.pointer, "description")) == ""]
+    return with_values(tidied, [(p, without_key(value_at(tidied, p), "description")) for p in emptied])
 
 
 def system_prompt(api: Api, body: Body) -> str:
