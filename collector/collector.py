@@ -43,6 +43,14 @@ async def serve(config: CollectorConfig, redactor: Redactor, on_ready: Callable[
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
+    async with collecting(config, redactor) as endpoints:
+        on_ready(endpoints)
+        await stop.wait()
+
+
+@contextlib.asynccontextmanager
+async def collecting(config: CollectorConfig, redactor: Redactor) -> AsyncIterator[Endpoints]:
+    """Runs a collector for the block; when it ends, everything acknowledged is stored and rolled."""
     layout = _make_folders(config)
     meters = Meters()
     async with contextlib.AsyncExitStack() as stack:
@@ -60,8 +68,7 @@ async def serve(config: CollectorConfig, redactor: Redactor, on_ready: Callable[
         await stack.enter_async_context(_forwarding(layout, config, meters))
         endpoints = await stack.enter_async_context(_servers(intake, roller, config))
         await roller.ready()
-        on_ready(endpoints)
-        await stop.wait()
+        yield endpoints
 
 
 def _make_folders(config: CollectorConfig) -> Layout:

@@ -59,7 +59,8 @@ def _options(config: CollectorConfig) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", config.limits.inflated_bytes),
         ("grpc.so_reuseport", 0),  # two collectors on one port must fail, not share the traffic
-        ("grpc.max_concurrent_streams", config.limits.requests_per_client),
+        # gRPC reads a message before anybody can refuse it: more streams than this have to wait.
+        ("grpc.max_concurrent_streams", max(1, config.limits.requests_per_client)),
         ("grpc.http2.min_ping_interval_without_data_ms", _KEEPALIVE_MS),
         ("grpc.keepalive_time_ms", 6 * _KEEPALIVE_MS),  # finds clients that have vanished
     ]
