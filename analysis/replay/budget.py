@@ -3,6 +3,7 @@ asks, so that no cap is ever passed, however many calls are in flight; what it d
 """
 
 import asyncio
+from collections import deque
 from dataclasses import dataclass
 
 from ...ingest.errors import UsageError
@@ -36,7 +37,7 @@ class Budget:
         self._held_tokens = 0
         self._held_usd = 0.0
         self._holds = 0
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: deque[tuple[Spend, asyncio.Future[bool]]] = deque()
 
     @property
     def left(self) -> int:
@@ -65,17 +66,18 @@ class Budget:
 
         Returns False when it would pass a cap even with nothing else in flight.
         """
-        while not self._fits(most):
-            if not self._holds:
-                self.is_exhausted = True
-                return False
-            waiter = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiter)
-            await waiter
-        self._holds += 1
-        self._held_tokens += most.tokens
-        self._held_usd += most.cost_usd
-        return True
+        if not self._waiting and self._fits(most):
+            self._take(most)
+            return True
+        waiter: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((most, waiter))
+        self._grant()
+        try:
+            return await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled() and waiter.result():
+                self.book(most, Spend())
+            raise
 
     def book(self, most: Spend, taken: Spend) -> None:
         """Ends a hold: what was taken counts, the rest is given back."""
@@ -83,15 +85,32 @@ class Budget:
         self._held_tokens -= most.tokens
         self._held_usd -= most.cost_usd
         self.add(taken)
-        waiting, self._waiting = self._waiting, []
-        for waiter in waiting:
-            if not waiter.done():
-                waiter.set_result(None)
+        self._grant()
 
     def add(self, taken: Spend) -> None:
         """Counts tokens and money that no hold was made for."""
         self.tokens += taken.tokens
         self.cost_usd += taken.cost_usd
+
+    def _grant(self) -> None:
+        """Answers those who wait, in their order, as far as what was given back reaches."""
+        while self._waiting:
+            most, waiter = self._waiting[0]
+            if not waiter.done():
+                if self._fits(most):
+                    self._take(most)
+                    waiter.set_result(True)
+                elif self._holds:
+                    return
+                else:
+                    self.is_exhausted = True
+                    waiter.set_result(False)
+            self._waiting.popleft()
+
+    def _take(self, most: Spend) -> None:
+        self._holds += 1
+        self._held_tokens += most.tokens
+        self._held_usd += most.cost_usd
 
     def _fits(self, most: Spend) -> bool:
         tokens = self.token_cap is None or self.tokens + self._held_tokens + most.tokens <= self.token_cap

@@ -1,9 +1,11 @@
 """What all HTTP providers share: one POST, and what its failures mean. An API adds how it is written and read."""
 
+import ssl
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any, Protocol
 
 import httpx
@@ -78,6 +80,7 @@ class HttpProvider:
             timeout=httpx.Timeout(target.timeout_s, connect=CONNECT_TIMEOUT_S),
             headers=dict(target.headers),
             auth=target.auth,
+            verify=_tls(),
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=256),
         )
 
@@ -135,6 +138,12 @@ class HttpProvider:
                 hint="the URL must be the root that the API's own paths follow",
                 transient=True,
             ) from error
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """One for all clients: reading the certificates takes longer than many a call."""
+    return httpx.create_ssl_context()
 
 
 def failure(url: str, response: httpx.Response) -> UpstreamError:
