@@ -1,9 +1,11 @@
 """The course of an attribution, from the baseline to the result."""
 
+from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import Final
 
 from .confirm import confirm
+from .design import choose_halves
 from .dose import confirm_diffuse
 from .kinds import with_joint
 from .ledger import NOTHING, BudgetEnded, Steps
@@ -23,11 +25,13 @@ _LIMIT_UNSTABLE: Final = 100
 """Most draws of one search, for a stable decision and for another."""
 _FURTHER_LIMIT: Final = 15
 """A further needed piece is named unasked when it costs no more draws than this."""
-_REDUNDANT_LIMIT: Final = 45
+_REDUNDANT_LIMIT: Final = 40
 _READ_PRIOR: Final = 0.7
-_GIVEN_PRIOR: Final = 0.5
+_GIVEN_PRIOR: Final = 0.4
+_ACROSS_PRIOR: Final = 0.2
 _FURTHER_PRIOR: Final = 0.25
-"""Chance of a cause in what was read, in what was given, and of a further one beside a cause."""
+"""Chance of a cause in what was read, in what was given, across both, and of a further one beside a cause."""
+_LOCATING_ROUNDS: Final = 8
 _MOST_CLAIMS: Final = 8
 
 
@@ -55,16 +59,14 @@ def attribute(leaves: Sequence[Leaf], decision: str, options: Options) -> Genera
 def _course(study: Study) -> Steps[Stop]:
     if (yield from _is_rare(study)):
         return Stop.RARE
-    for given in (False, True):
-        pool = study.pool(given=given)
-        if not pool:
-            continue
-        yield from _explain(study, pool, _GIVEN_PRIOR if given else _READ_PRIOR)
-        if _is_explained(study) and not study.options.full:
-            return Stop.FOUND
-    if study.options.thorough and not _is_explained(study):
-        yield from _explain(study, study.pool(given=False) | study.pool(given=True), _GIVEN_PRIOR)
-    yield from _claim_required(study)
+    read, given = study.pool(given=False), study.pool(given=True)
+    yield from _explain(study, read, _READ_PRIOR)
+    if study.options.full or not _is_explained(study):
+        yield from _explain(study, given, _GIVEN_PRIOR)
+    if not _is_explained(study):
+        yield from _explain_together(study, read | given, _ACROSS_PRIOR)
+    if study.options.full or not study.claims:
+        yield from _claim_required(study)
     if study.claims:
         return Stop.FOUND
     return Stop.UNRESOLVED if study.open else Stop.NO_CAUSE
@@ -77,7 +79,7 @@ def _is_explained(study: Study) -> bool:
 def _explain(study: Study, pool: frozenset[int], any_cause: float) -> Steps[None]:
     """Finds the causes in a pool: single ones first, then what only the removal of many shows."""
     limit = _LIMIT if study.ledger.base_rate > _STABLE else _LIMIT_UNSTABLE
-    goal = Goal(pool=pool, any_cause=any_cause, limit=limit, probe_rest=True)
+    goal = Goal(pool=pool, any_cause=any_cause, limit=limit)
     claim = yield from search(study, goal)
     while claim is not None and len(study.claims) < _MOST_CLAIMS:
         pool -= claim.removal
@@ -85,6 +87,7 @@ def _explain(study: Study, pool: frozenset[int], any_cause: float) -> Steps[None
         further = Goal(
             pool=pool,
             any_cause=_FURTHER_PRIOR if _is_explained(study) else any_cause,
+            further=_is_explained(study),
             limit=_FURTHER_LIMIT if cheap else limit,
             confirm_limit=_FURTHER_LIMIT if cheap else limit + _LIMIT,
         )
@@ -97,10 +100,10 @@ def _explain_together(study: Study, pool: frozenset[int], any_cause: float) -> S
     """Finds redundant and diffuse causes in a pool where no single leaf or pair explains the decision."""
     if not pool:
         return
-    belief = study.believe(pool, any_cause)
-    whole = pool - {leaf for leaf, chance in zip(belief.pool, belief.required, strict=True) if chance >= 0.5}
+    whole = yield from _whole(study, pool, any_cause)
     if not whole or not (yield from _ends(study, whole)):
         return
+    belief = study.believe(whole, any_cause)
     claim = None
     if belief.shapes[Shape.DIFFUSE] < belief.shapes[Shape.MANY] + belief.shapes[Shape.EITHER]:
         claim = yield from find_redundant(study, whole, limit=_REDUNDANT_LIMIT)
@@ -108,6 +111,21 @@ def _explain_together(study: Study, pool: frozenset[int], any_cause: float) -> S
         claim = yield from confirm_diffuse(study, whole)
     if claim is None:
         study.open.append(f"removing {len(whole)} pieces together lowers the rate, but no cause was confirmed")
+
+
+def _whole(study: Study, pool: frozenset[int], any_cause: float) -> Steps[frozenset[int]]:
+    """Returns the pool without its required inputs, which are located first: their absence would hide all else."""
+    for _ in range(_LOCATING_ROUNDS):
+        belief = study.believe(pool, any_cause)
+        whole = belief.free
+        if not whole:
+            break
+        tally = study.ledger.tally(whole)
+        if tally.draws and tally.asks <= tally.other + tally.target:
+            break
+        removals = choose_halves(belief, size=2, rng=study.rng) if tally.draws else []
+        yield from study.ledger.draw({whole: 1, **Counter(removals)})
+    return whole
 
 
 def _ends(study: Study, removal: frozenset[int]) -> Steps[bool]:
@@ -124,8 +142,6 @@ def _ends(study: Study, removal: frozenset[int]) -> Steps[bool]:
 
 def _claim_required(study: Study) -> Steps[None]:
     """Puts suspected required inputs to the test: all in full mode, else the likeliest when nothing else was found."""
-    if study.claims and not study.options.full:
-        return
     for given in (False, True):
         pool = study.pool(given=given)
         belief = study.believe(pool, _GIVEN_PRIOR) if pool else None

@@ -85,6 +85,7 @@ class Docket:
             e_value=math.exp(self.log_e(nomination)),
             alpha_t=nomination.alpha_t,
             drop=drop_interval((fresh.target, fresh.draws), (base.target, base.draws), alpha=self._alpha),
+            at_draw=self._ledger.draws,
             has_large_effect=fresh.rate <= (1 - _LARGE) * base.rate,
         )
 
@@ -138,6 +139,6 @@ def confirm(
         plan = docket.plan(nomination)
         yield from ledger.draw({**plan, **{r: c for r, c in aside.items() if r not in plan}})
         aside = {}
-        if not docket.holds(nomination) and doubt():
+        if doubt():
             return None
     return docket.claim(nomination, kind)

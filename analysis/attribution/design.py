@@ -20,7 +20,9 @@ _EXCLUDED: Final = 0.8
 """Leaves more likely required than this are not removed: their absence hides everything else."""
 _CLEARING: Final = 0.5
 """Worth of learning whether a set holds a required input, against learning about pushes."""
-_WORTH: Final = 0.55
+_LEAST_GAIN: Final = 0.002
+"""Nats below which a sample is not worth its cost."""
+_WORTH: Final = 0.6
 """A further set of a round must bring at least this share of what the first one brings."""
 
 
@@ -35,15 +37,28 @@ def choose_removals(belief: Belief, *, size: int, rng: np.random.Generator) -> t
     chosen: list[int] = []
     first_gain = 0.0
     for turn in range(size):
-        gain = clear * _information(joint, hit) + _CLEARING * _entropy(clear) / (1 + 2 * turn)
+        gain = clear * _information(joint, hit) + _CLEARING * _entropy(clear) / (1 + turn)
         best = int(np.argmax(gain))
-        if gain[best] <= 1e-6 or gain[best] < _WORTH * first_gain:
+        if gain[best] < max(_LEAST_GAIN, _WORTH * first_gain):
             break
         first_gain = first_gain or float(gain[best])
         chosen.append(best)
         joint = np.concatenate([joint * hit[best], joint * (1 - hit[best])])
     pool = np.array(belief.pool)
     return tuple(frozenset(int(leaf) for leaf in pool[candidates[i]]) for i in chosen)
+
+
+def choose_halves(belief: Belief, *, size: int, rng: np.random.Generator) -> list[frozenset[int]]:
+    """Returns removals that each hold a required input with a chance of about one half, to locate one."""
+    unsure = np.flatnonzero(belief.required < _EXCLUDED)
+    pool = np.array(belief.pool)
+    removals = []
+    for _ in range(size):
+        shuffled = rng.permutation(unsure)
+        clear = np.cumprod(1 - belief.required[shuffled])
+        length = int(np.argmin(np.abs(clear - 0.5))) + 1
+        removals.append(frozenset(int(leaf) for leaf in pool[shuffled[:length]]))
+    return removals
 
 
 def _hit_chances(belief: Belief, candidates: Mask) -> Array:

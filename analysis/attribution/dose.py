@@ -14,16 +14,27 @@ _DRAWS: Final = 3
 """Samples wanted around each share, the search's own included."""
 
 
-def confirm_diffuse(study: Study, pool: frozenset[int]) -> Steps[Claim | None]:
-    """Fills the dose table of a pool and puts the removal of the whole pool to the test."""
+def missing_doses(study: Study, pool: frozenset[int]) -> Counter[frozenset[int]]:
+    """Returns random removals that fill what the dose table of a pool still lacks; empty when it is full."""
     order = sorted(pool)
     wishes: Counter[frozenset[int]] = Counter()
     for share, tally in zip(_SHARES, _by_share(study, pool), strict=True):
-        for _ in range(max(0, _DRAWS - tally.draws)):
+        for _ in range(_DRAWS - tally.draws):
             size = max(1, round(share * len(order)))
             wishes[frozenset(int(leaf) for leaf in study.rng.choice(order, size=size, replace=False))] += 1
+    wishes[pool] = max(0, _DRAWS - study.ledger.tally(pool).draws)
+    return +wishes
+
+
+def confirm_diffuse(study: Study, pool: frozenset[int]) -> Steps[Claim | None]:
+    """Puts the removal of a whole pool to the test and fills its dose table."""
     claim = yield from confirm(
-        study.docket, study.ledger, pool, kind=Kind.DIFFUSE, aside=dict(wishes), doubt=lambda: False
+        study.docket,
+        study.ledger,
+        pool,
+        kind=Kind.DIFFUSE,
+        aside=dict(missing_doses(study, pool)),
+        doubt=lambda: False,
     )
     if claim is not None:
         study.add(claim)

@@ -8,7 +8,7 @@ alpha at any stopping time, under any dependence between the tests. Without the 
 import math
 from typing import Final
 
-_FIRST: Final = 0.45
+_FIRST: Final = 0.5
 """Share of the first nomination; it usually is the only one."""
 
 

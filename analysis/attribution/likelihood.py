@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 DOSE_SLOPES: Final = (3.0, 4.5, 6.0)
 """Fall of the log-odds of the decision from nothing to everything removed, for a diffuse cause."""
-_MISFIT: Final = 0.02
+_MISFIT: Final = 0.01
 _ASKS_WHEN_PUSHED: Final = 0.25
 """Share of asking among the alternatives to a pushed decision, a priori."""
 _REQUIRED: Final = np.log(np.array([0.04, 0.12, 0.84]))

@@ -18,19 +18,20 @@ from .problem import Tally
 from .propagation import group_marginals
 from .structures import Array, Sample, Shape
 
-_RESIDUALS: Final = np.array([0.02, 0.15, 0.35, 0.5])
+_RESIDUALS: Final = np.array([0.02, 0.1, 0.3, 0.45])
 _LOG_RESIDUAL_WEIGHTS: Final = np.log(np.array([0.4, 0.25, 0.25, 0.1]))
 _SHAPES: Final = {
-    Shape.DIFFUSE: 0.03,
+    Shape.DIFFUSE: 0.06,
     Shape.MANY: 0.05,
-    Shape.SINGLE: 0.60,
+    Shape.SINGLE: 0.50,
     Shape.EITHER: 0.13,
     Shape.BOTH: 0.13,
-    Shape.MASKED: 0.11,
+    Shape.MASKED: 0.15,
 }
 """Prior shares of the shapes, given that there is a cause in the pool."""
 _MASKED_ABOVE: Final = 0.7
 """Suppressors are hard to see through the noise of a less stable decision; looking for them there wastes draws."""
+_IS_REQUIRED: Final = 0.5
 _PAIR_LIMIT: Final = 320
 """Pairs are formed of the most suspicious leaves only, so that the cost stays bounded for long contexts."""
 
@@ -75,6 +76,11 @@ class Belief:
     pair_positions: NDArray[np.int64]
     """Positions in the pool of the leaves that pairs are made of."""
 
+    @property
+    def free(self) -> frozenset[int]:
+        """Leaves of the pool that are not likely required inputs; removing all of them tells something."""
+        return frozenset(leaf for leaf, chance in zip(self.pool, self.required, strict=True) if chance < _IS_REQUIRED)
+
     def sample(self, size: int) -> Sample:
         """Returns `size` structures by systematic sampling, which needs no random numbers."""
         points = (np.arange(size) + 0.5) / size * self.cumulative[-1]
@@ -105,7 +111,7 @@ def _required(prior: PoolPrior, members: Array, outcomes: Outcomes) -> Array:
 
 
 def _log_ratios(prior: PoolPrior, members: Array, outcomes: Outcomes, required: Array) -> tuple[Array, Array, float]:
-    """Returns how much each test speaks for a set that ends it, and all of them for a diffuse cause and for many copies.
+    """Returns how much each test speaks for a set that ends it, and all for a diffuse cause and for many copies.
 
     Shapes: float[n_residuals, n_tests], float[n_slopes] and a number; all relative to "nothing in the set matters".
     """

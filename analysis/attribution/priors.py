@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from .problem import Leaf, Options
 
 _TOKEN = re.compile(r"\w[\w$.\-@]*\w|\w")
-_FLOOR = 0.08
+_FLOOR = 0.05
 """Weight of a leaf that shares nothing with the decision, against 1 for the one that shares most."""
+_SHARPNESS = 0.6
+"""Below 1, so that a moderate overlap counts nearly as much as the largest one."""
 _GUESS_BONUS = 2.0
 
 
@@ -23,7 +25,7 @@ def suspicion_weights(leaves: Sequence[Leaf], decision: str, options: Options) -
     """
     overlaps = _overlaps([leaf.text for leaf in leaves], decision)
     recency = 0.8 + 0.4 * np.arange(len(leaves)) / max(len(leaves) - 1, 1)
-    weights = (_FLOOR + overlaps) * recency
+    weights = (_FLOOR + overlaps**_SHARPNESS) * recency
     weights[list(options.guess)] += _GUESS_BONUS
     return weights
 

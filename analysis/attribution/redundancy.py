@@ -13,7 +13,7 @@ from .confirm import confirm
 from .ledger import Steps
 from .propagation import group_marginals
 from .result import Claim, Kind
-from .structures import Array
+from .structures import Array, Shape
 from .study import Study
 
 _COPIES_EXPECTED: Final = 2.5
@@ -22,6 +22,9 @@ _FEW: Final = 6
 """A set of more members is not a finding but a sign of many small contributions."""
 _ENDED: Final = 0.3
 """Below this share of the base rate a removal counts as ending the decision, in the search."""
+_DIFFUSE: Final = 0.7
+"""When a diffuse cause is more likely than this, no set of copies is looked for any longer."""
+_ANY: Final = 0.9
 _BATCH: Final = 3
 
 
@@ -30,6 +33,8 @@ def find_redundant(study: Study, pool: frozenset[int], *, limit: int) -> Steps[C
     until = study.ledger.draws + limit
     order = tuple(sorted(pool))
     while study.ledger.draws < until:
+        if study.believe(pool, _ANY).shapes[Shape.DIFFUSE] > _DIFFUSE:
+            return None
         chances = sufficiency(study, order)
         members = frozenset(leaf for leaf, chance in zip(order, chances, strict=True) if chance >= _SURE)
         if len(members) > _FEW:

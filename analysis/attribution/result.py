@@ -58,6 +58,8 @@ class Claim:
     """Anytime-valid interval of the rate with the pieces minus the rate without them, at level `Options.alpha`."""
     has_large_effect: bool
     """Whether the drop is large enough for a headline: half of the rate or more."""
+    at_draw: int
+    """How many samples the attribution had drawn, of any kind, when the evidence sufficed."""
     suppressors: frozenset[int] = frozenset()
     """For a masked cause: pieces whose removal together with it restored the decision, seen in the search."""
     members: tuple[tuple[int, Tally], ...] = ()

@@ -9,6 +9,7 @@ import numpy as np
 
 from .confirm import confirm
 from .design import choose_removals
+from .dose import missing_doses
 from .kinds import is_required
 from .ledger import Steps
 from .posterior import Belief
@@ -18,16 +19,17 @@ from .study import Study
 
 _STABLE: Final = 0.7
 """Base rate from which a decision counts as stable."""
-_SURE: Final = 0.8
-_SURE_UNSTABLE: Final = 0.6
+_SURE: Final = 0.5
 _SURE_PAIR: Final = 0.75
-"""How likely a leaf or a redundant pair must look to be nominated; confirming under noise also teaches the search."""
+"""How likely a leaf or a redundant pair must look to be nominated; draws that confirm also teach the search."""
 _DOUBT: Final = 0.15
-"""Below this a nominated removal is given up."""
+_DOUBT_PAIR: Final = 0.4
+"""Below this a nominated leaf or pair is given up."""
 _NONE_LEFT: Final = 0.12
+_NONE_LEFT_UNSTABLE: Final = 0.2
 _NONE_LEFT_THOROUGH: Final = 0.04
-"""When a cause in the pool is less likely than this, the search ends."""
-_SPREAD: Final = 0.8
+"""When a cause in the pool is less likely than this, the search ends: sooner where each draw says little."""
+_SPREAD: Final = 0.7
 """When diffuse causes or many copies are more likely than this, no small set is worth looking for here."""
 _BATCH: Final = 3
 _BATCH_UNSTABLE: Final = 5
@@ -50,19 +52,22 @@ class Goal:
     """Most draws before a cause is nominated."""
     confirm_limit: float = math.inf
     """Most draws including the confirmation."""
-    probe_rest: bool = False
-    """While confirming, also look at what removing the rest of the pool does."""
+    further: bool = False
+    """Whether a cause is known already and only another needed piece is of interest."""
 
 
 def search(study: Study, goal: Goal) -> Steps[Claim | None]:
     """Looks for a cause, puts it to the test, and returns the claim; None when there seems to be no (further) one."""
     start = study.ledger.draws
     failed: set[frozenset[int]] = set()
-    enough = 1 - (_NONE_LEFT_THOROUGH if study.options.thorough else _NONE_LEFT)
     while goal.pool and study.ledger.draws - start < goal.limit:
         belief = study.believe(goal.pool, goal.any_cause)
         if belief.shapes[Shape.DIFFUSE] + belief.shapes[Shape.MANY] > _SPREAD:
-            return None
+            wishes = missing_doses(study, belief.free) if belief.shapes[Shape.DIFFUSE] > 0.5 else Counter()
+            if not wishes:
+                return None
+            yield from study.ledger.draw(wishes)
+            continue
         suspect = _suspect(belief, failed)
         if suspect is not None:
             claim = yield from _try(study, goal, belief, suspect, until=start + goal.confirm_limit)
@@ -70,7 +75,7 @@ def search(study: Study, goal: Goal) -> Steps[Claim | None]:
                 return claim
             failed.add(suspect)
             continue
-        if belief.shapes[Shape.NONE] > enough:
+        if _chance_left(belief, goal) < _negligible(study):
             return None
         size = _BATCH if belief.base_rate > _STABLE else _BATCH_UNSTABLE
         removals = choose_removals(belief, size=size, rng=study.rng)
@@ -80,12 +85,24 @@ def search(study: Study, goal: Goal) -> Steps[Claim | None]:
     return None
 
 
+def _negligible(study: Study) -> float:
+    if study.options.thorough:
+        return _NONE_LEFT_THOROUGH
+    return _NONE_LEFT if study.ledger.base_rate > _STABLE else _NONE_LEFT_UNSTABLE
+
+
+def _chance_left(belief: Belief, goal: Goal) -> float:
+    """Returns the chance that the pool holds what is looked for."""
+    if goal.further:
+        return belief.shapes[Shape.SINGLE] + belief.shapes[Shape.BOTH]
+    return 1 - belief.shapes[Shape.NONE]
+
+
 def _suspect(belief: Belief, failed: set[frozenset[int]]) -> frozenset[int] | None:
     """Returns the leaf or the redundant pair that is likely enough to be put to the test."""
-    sure = _SURE if belief.base_rate > _STABLE else _SURE_UNSTABLE
     for i in np.argsort(-belief.necessary, kind="stable")[:2]:
         leaf = frozenset([belief.pool[int(i)]])
-        if belief.necessary[i] >= sure and leaf not in failed:
+        if belief.necessary[i] >= _SURE and leaf not in failed:
             return leaf
     pair = frozenset(belief.best_pair)
     if belief.best_pair_chance >= _SURE_PAIR and pair not in failed:
@@ -99,7 +116,7 @@ def _try(study: Study, goal: Goal, belief: Belief, suspect: frozenset[int], *, u
     def doubt() -> bool:
         now = study.believe(goal.pool, goal.any_cause)
         if len(suspect) > 1:
-            return frozenset(now.best_pair) != suspect or now.best_pair_chance < _DOUBT
+            return frozenset(now.best_pair) != suspect or now.best_pair_chance < _DOUBT_PAIR
         (leaf,) = suspect
         return bool(now.necessary[now.pool.index(leaf)] < _DOUBT)
 
@@ -126,9 +143,8 @@ def _aside(goal: Goal, belief: Belief, suspect: frozenset[int]) -> dict[frozense
     masked = _suppressor(belief)
     if masked is not None:
         return {suspect | masked: _ASIDE}
-    asked = {leaf for leaf, chance in zip(belief.pool, belief.required, strict=True) if chance >= 0.5}
-    rest = goal.pool - suspect - asked
-    return {rest: 1} if goal.probe_rest and rest else {}
+    rest = belief.free - suspect
+    return {rest: 1} if rest and not goal.further else {}
 
 
 def _suppressor(belief: Belief) -> frozenset[int] | None:

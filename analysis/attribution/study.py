@@ -18,6 +18,8 @@ _UNSTABLE_LOOK: Final = 14
 """Baseline draws: at first, after a miss, and when the decision happens in less than 70 % of the samples."""
 _DRAWS_PER_BASELINE: Final = 6
 """The baseline grows with the search: four hits in a row happen to a rate of 0.6, too, and would mislead it."""
+_EVEN: Final = 0.25
+"""Share of the prior that is spread evenly over the leaves, whatever their words."""
 _REQUIRED_EXPECTED: Final = {
     Role.TOOL: 0.4,
     Role.ASSISTANT: 0.1,
@@ -59,12 +61,12 @@ class Study:
         return frozenset(i for i, leaf in enumerate(self.leaves) if leaf.role.is_given == given)
 
     def prior(self, pool: frozenset[int], any_cause: float) -> PoolPrior:
-        """Returns what is believed of a pool before its draws; half of the weight is spread evenly."""
+        """Returns what is believed of a pool before its draws."""
         order = tuple(sorted(pool))
         weights = self._weights[list(order)]
         return PoolPrior(
             pool=order,
-            weights=0.5 * weights / weights.sum() + 0.5 / len(order),
+            weights=(1 - _EVEN) * weights / weights.sum() + _EVEN / len(order),
             any_cause=any_cause,
             required=self._required[list(order)],
         )

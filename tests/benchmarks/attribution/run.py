@@ -12,12 +12,12 @@ import sys
 import time
 from pathlib import Path
 
-from tests.benchmarks.attribution import synthetic
+from tests.benchmarks.attribution import documents, synthetic
 from tests.benchmarks.attribution.tables import render_tables
 from tests.benchmarks.attribution.world import SCENARIOS, World, is_exact, is_hit
 from whyspan.analysis.attribution import Attribution, Leaf, Options, Outcome, Role, attribute
 
-GENERATORS = {"synthetic": synthetic.build}
+GENERATORS = {"synthetic": synthetic.build, "documents": documents.build}
 
 
 def attribute_world(world: World, options: Options) -> tuple[Attribution, float]:
@@ -45,6 +45,7 @@ def row(world: World, options: Options) -> dict[str, object]:
     head = result.headline.removal if result.headline else None
     return {
         "calls": result.draws,
+        "head_calls": result.headline.at_draw if result.headline else result.draws,
         "rounds": result.rounds,
         "contexts": len(result.tested) + 1,
         "hit": is_hit(world, head),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 
-from tests.benchmarks.attribution.world import MARK, MEMBERS, Message, World
+from tests.benchmarks.attribution.world import MARK, MEMBERS, RATES, Message, World
 
 _VOCABULARY = [f"w{i:03d}" for i in range(600)]
 _TOOL = "forward_email"
@@ -27,6 +27,7 @@ def build(scenario: str, size: int, seed: int) -> World:
     words = [[rng.choice(_VOCABULARY) for _ in range(rng.randint(7, 13))] for _ in homes]
     causes, suppressors, required = _plant(scenario, roles, homes, rng)
     _add_decision_words(words, causes, suppressors, required, rng)
+    rates = RATES.get(scenario, (0.0, 0.0))
     return World(
         scenario=scenario,
         seed=seed,
@@ -37,6 +38,8 @@ def build(scenario: str, size: int, seed: int) -> World:
         decision_tool=_TOOL,
         decision_arguments=_ARGUMENTS,
         causes=frozenset(causes),
+        present=rates[0],
+        absent=rates[1],
         suppressors=frozenset(suppressors),
         required=frozenset(required),
     )

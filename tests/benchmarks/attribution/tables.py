@@ -10,8 +10,8 @@ from typing import Any
 Row = dict[str, Any]
 
 _HEAD = (
-    "| tool | scenario | N | runs | hit | exact | false | calls median / mean / p95 | rounds median / p95 | CPU s |",
-    "|---|---|---|---|---|---|---|---|---|---|",
+    "| tool | scenario | N | runs | hit | exact | false | calls median / mean / p95 | to headline | rounds median / p95 | CPU s |",
+    "|---|---|---|---|---|---|---|---|---|---|---|",
 )
 _STABLE = ("det", "s9010", "and2", "and3", "req")
 
@@ -51,5 +51,6 @@ def _line(head: str, group: list[Row]) -> str:
     return (
         f"| {head} | {len(group)} | {hit} | {share(r['exact'] for r in group)} | {share(r['false'] for r in group)} "
         f"| {median(calls):.0f} / {mean(calls):.1f} / {percentile(calls, 0.95):.0f} "
+        f"| {median(r['head_calls'] for r in group):.0f} "
         f"| {median(rounds):.0f} / {percentile(rounds, 0.95):.0f} | {mean(r['seconds'] for r in group):.3f} |"
     )

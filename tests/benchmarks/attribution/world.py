@@ -60,6 +60,10 @@ class World:
     decision_tool: str
     decision_arguments: dict[str, str]
     causes: frozenset[int]
+    present: float
+    """Rate of the decision in the unchanged context."""
+    absent: float
+    """Rate with the cause removed."""
     suppressors: frozenset[int] = frozenset()
     required: frozenset[int] = frozenset()
     misfit: float = 0.0
@@ -83,12 +87,11 @@ class World:
         gone = self.causes & removed
         if self.scenario == "diffuse":
             return 1 / (1 + math.exp(-(2.4 - 4.8 * len(gone) / max(len(self.causes), 1))))
-        present, absent = RATES[self.scenario]
         if self.scenario.startswith("or"):
-            return absent if gone == self.causes else present
+            return self.absent if gone == self.causes else self.present
         if self.scenario == "supp":
-            return absent if gone and not removed & self.suppressors else present
-        return absent if gone else present
+            return self.absent if gone and not removed & self.suppressors else self.present
+        return self.absent if gone else self.present
 
     def outcome(self, removed: frozenset[int], rng: random.Random) -> str:
         """Draws what the model does: `target`, `other` or `asks`."""
