@@ -1,16 +1,13 @@
 """How the tour talks: headings, wrapped text, and the example agent's run in a few lines."""
 
-import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 import click
 
-from ..output import Paint, printable, shorten
+from ..output import Paint, printable, shorten, text_width
 from .agent import Run, Scenario
-
-MAX_WIDTH = 100
 
 
 class Narrator:
@@ -18,7 +15,7 @@ class Narrator:
 
     def __init__(self, paint: Paint) -> None:
         self.paint = paint
-        self._width = min(MAX_WIDTH, shutil.get_terminal_size().columns)
+        self._width = text_width()
 
     def heading(self, number: int, title: str, command: str) -> None:
         """Opens a step; `command` does the same for the user's own agent."""

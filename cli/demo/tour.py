@@ -8,11 +8,13 @@ import os
 import shlex
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...analysis.attribution.problem import Options
 from ...analysis.attribution.why import WhyReport, find_cause
+from ...analysis.desk import Desk
 from ...analysis.fixes.fix import FixReport, find_fixes
 from ...analysis.regression.writer import write_test
 from ...analysis.writeback.otlp import resolve_endpoint, send_spans
@@ -30,6 +32,8 @@ from .standin import serve_standin
 
 TRIES = 20
 """Runs in which the failure must show; that all of them go well happens once in 10^21."""
+FIX_BUDGET = 400
+"""Replays are free here, so that every candidate gets as many as it takes to tell."""
 MODEL_FILE = '''\
 """The stand-in model of `whyspan demo`, for --model-fn."""
 
@@ -40,7 +44,8 @@ __all__ = ["model"]
 QUERY = """\
 SELECT kind, detail, round(effect, 2) AS effect,
        format('{{:.3g}}', e_value) AS e_value, subject[:36] AS subject
-FROM claims WHERE trace_id LIKE '{trace}%' ORDER BY kind, claims.e_value DESC"""
+FROM claims WHERE trace_id LIKE '{trace}%'
+ORDER BY kind, claims.e_value DESC"""
 OWN_AGENT = """\
   whyspan serve
   OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 python your_agent.py
@@ -96,17 +101,20 @@ class Tour:
 
     def _experiment(self, failed: Run, model_url: str) -> tuple[WhyReport, FixReport]:
         event = self.scenario.event
-        replay = ReplayArguments(model_fn="", base_url=model_url, budget=None, concurrency=None)
         self.narrator.heading(3, "find the cause", f"whyspan why last {event}")
-        with desk_of(self.session, replay) as desk:
+        with self._desk(model_url) as desk:
             case = desk.case(failed.trace_id, event)
             why = asyncio.run(find_cause(desk, case, Options()))
         self.narrator.lines(render_why(why, self.narrator.paint))
-        self.narrator.heading(4, "measure what stops it", f"whyspan fix last {event}")
-        with desk_of(self.session, replay) as desk:
+        self.narrator.heading(4, "measure what stops it", f"whyspan fix last {event} --budget {FIX_BUDGET}")
+        with self._desk(model_url, budget=FIX_BUDGET) as desk:
             fix = asyncio.run(find_fixes(desk, case, Options()))
         self.narrator.lines(render_fix(fix, self.narrator.paint))
         return why, fix
+
+    def _desk(self, model_url: str, *, budget: int | None = None) -> AbstractContextManager[Desk]:
+        replay = ReplayArguments(model_fn="", base_url=model_url, budget=budget, concurrency=None)
+        return desk_of(self.session, replay)
 
     def _test(self, why: WhyReport, fix: FixReport, model_url: str) -> bool:
         """Writes the regression test without and with the rule, and runs both."""

@@ -1,14 +1,15 @@
 """The report of `fix` for a terminal."""
 
+import textwrap
 from collections.abc import Iterator
 
+from ...analysis.attribution.problem import Tally
 from ...analysis.fixes.fix import FixReport
 from ...analysis.fixes.guarding import Guarding, Safety
 from ...analysis.fixes.horizon import Horizon
 from ...analysis.fixes.verify import Measured, Word
 from ...analysis.interventions import SystemPrompt
-from ..output import Paint, shorten
-from .why_text import rate_words
+from ..output import Paint, shorten, text_width
 
 COLORS = {
     Word.HOLDS: "green",
@@ -33,25 +34,30 @@ def render_fix(report: FixReport, paint: Paint) -> Iterator[str]:
     titles = [shorten(m.candidate.title, TITLE_WIDTH) for m in report.measured]
     width = max(map(len, ["as recorded", *titles]))
     if report.measured:
-        yield f"  {'as recorded':<{width}}  {rate_words(report.measured[0].claim.base)}"
+        yield f"  {'as recorded':<{width}}  {_share(report.measured[0].claim.base)}"
     for title, measured in zip(titles, report.measured, strict=True):
         yield f"  {paint(f'{title:<{width}}')}  {_verdict(measured, paint)}"
         for line in _beyond(measured):
-            yield paint(f"  {'':<{width}}  {line}", dim=True)
+            yield paint(f"    {line}", dim=True)
     yield ""
     yield from _advice(report, paint)
-    yield paint(f"  {report.calls} replays; {_guard_words(report)}", dim=True)
+    for line in textwrap.wrap(f"{report.calls} replays; {_guard_words(report)}", text_width() - 2):
+        yield paint(f"  {line}", dim=True)
+
+
+def _share(tally: Tally) -> str:
+    return f"{tally.target:>3} of {tally.draws:<3} ({tally.rate:.2f})"
 
 
 def _verdict(measured: Measured, paint: Paint) -> str:
     word = paint(f"{measured.word.value:<12}", fg=COLORS[measured.word], bold=True)
-    return f"{rate_words(measured.claim.changed)}   {word} {paint(_remark(measured), dim=True)}".rstrip()
+    return f"{_share(measured.claim.changed)}  {word} {paint(_remark(measured), dim=True)}".rstrip()
 
 
 def _remark(measured: Measured) -> str:
     match measured.word:
         case Word.HOLDS | Word.REDUCES:
-            return f"at most {measured.residual[1]:.2f} is left"
+            return f"up to {measured.residual[1]:.2f} left"
         case Word.HARMFUL:
             return "breaks decisions that were right"
         case Word.INCONCLUSIVE if measured.more_calls:
@@ -70,8 +76,8 @@ def _beyond(measured: Measured) -> Iterator[str]:
 def _horizon_words(horizon: Horizon) -> str:
     leaking = f"in {horizon.leaking} of them " if horizon.leaking else ""
     return (
-        f"{rate_words(horizon.tally)}   in {len(horizon.runs)} other failing runs: {leaking}"
-        f"at most {horizon.interval[1]:.2f} is left"
+        f"in {len(horizon.runs)} other failing runs: {_share(horizon.tally).strip()}, {leaking}"
+        f"up to {horizon.interval[1]:.2f} left"
     )
 
 
@@ -81,7 +87,7 @@ def _safety_words(guarding: Guarding) -> str:
         return word
     broken = [t.guard.reason for t in guarding.tallies if t.changed.rate < 0.5 <= t.base.rate]
     names = f": {', '.join(broken[:3])}" if broken else ""
-    return f"{rate_words(guarding.changed)}   right decisions {word} ({guarding.base.rate:.2f} before){names}"
+    return f"right decisions {word}: {_share(guarding.changed).strip()}, {guarding.base.rate:.2f} before{names}"
 
 
 def _guard_words(report: FixReport) -> str:
@@ -96,8 +102,9 @@ def _advice(report: FixReport, paint: Paint) -> Iterator[str]:
         yield f"  use the {paint(best.candidate.title)}"
     elif best:
         yield f"  add to the system prompt ({paint(best.candidate.title)}):"
-        for line in best.candidate.rule.splitlines():
-            yield paint(f"    {line}", fg="green")
+        for paragraph in best.candidate.rule.splitlines():
+            for line in textwrap.wrap(paragraph, text_width() - 4) or [""]:
+                yield paint(f"    {line}".rstrip(), fg="green")
     elif report.best is None:
         yield "  None of these candidates stops it."
     else:
