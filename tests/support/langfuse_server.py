@@ -151,9 +151,9 @@ def _matches(observation: Mapping[str, Any], condition: Mapping[str, Any]) -> bo
         case "=":
             return bool(value == wanted)
         case ">=":
-            return str(value) >= wanted
+            return str(value) >= str(wanted)
         case "<":
-            return str(value) < wanted
+            return str(value) < str(wanted)
         case "any of":
             return bool(set(value or ()) & set(wanted))
     raise AssertionError(f"unknown operator in {condition}")
@@ -161,8 +161,9 @@ def _matches(observation: Mapping[str, Any], condition: Mapping[str, Any]) -> bo
 
 def _projected(observation: Mapping[str, Any], fields: list[str], expanded: set[str]) -> dict[str, Any]:
     chosen = {field: observation.get(field) for field in fields}
-    if isinstance(chosen.get("metadata"), dict):
-        chosen["metadata"] = {k: v if k in expanded else _cut(v) for k, v in chosen["metadata"].items()}
+    metadata = chosen.get("metadata")
+    if isinstance(metadata, dict):
+        chosen["metadata"] = {k: v if k in expanded else _cut(v) for k, v in metadata.items()}
     return chosen
 
 
@@ -182,7 +183,7 @@ def _score_v3(score: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_in_window(trace: Mapping[str, Any], call: Call) -> bool:
-    return call.one("fromTimestamp") <= trace["timestamp"] < call.one("toTimestamp", "9")
+    return call.one("fromTimestamp") <= str(trace["timestamp"]) < call.one("toTimestamp", "9")
 
 
 def _has_tags(trace: Mapping[str, Any], call: Call) -> bool:

@@ -59,7 +59,13 @@ class PhoenixServer(Backend):
 
 def annotation(raw: Mapping[str, Any]) -> dict[str, Any]:
     moment = "2026-11-30T12:00:00+00:00"
-    fixed = {"created_at": moment, "updated_at": moment, "source": "API", "user_id": None, "metadata": {}}
+    fixed: dict[str, Any] = {
+        "created_at": moment,
+        "updated_at": moment,
+        "source": "API",
+        "user_id": None,
+        "metadata": {},
+    }
     return {**fixed, "id": f"{raw['span_id']}-{raw['name']}", "identifier": "", **raw}
 
 
