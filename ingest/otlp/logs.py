@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 
-from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord as LogRecordMessage
 
-from ..errors import FormatError
 from ..spans import LogRecord, Resource, Scope, SpanId, TraceId
 from .grouping import group_by_sender
+from .text_repair import parse
 from .values import (
     read_attributes,
     read_resource,
@@ -37,11 +36,11 @@ def decode_logs(data: bytes) -> list[LogRecord]:
 
 
 def parse_logs(data: bytes) -> ExportLogsServiceRequest:
-    """Returns the parsed request; raises FormatError when the bytes are not one."""
-    try:
-        return ExportLogsServiceRequest.FromString(data)
-    except DecodeError as error:
-        raise FormatError(f"not an OTLP log export request: {error}") from error
+    """Returns the parsed request; raises FormatError when the bytes are not one.
+
+    Text that is not UTF-8 does no harm: values become bytes, see `text_repair`.
+    """
+    return parse(data, ExportLogsServiceRequest).message
 
 
 def encode_logs(records: Iterable[LogRecord]) -> bytes:

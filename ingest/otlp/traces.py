@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 
-from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
-from ..errors import FormatError
 from ..spans import Link, Resource, Scope, Span, SpanEvent, SpanId, TraceId
 from .grouping import group_by_sender
+from .text_repair import parse
 from .values import (
     read_attributes,
     read_resource,
@@ -35,11 +34,11 @@ def decode_traces(data: bytes) -> list[Span]:
 
 
 def parse_traces(data: bytes) -> ExportTraceServiceRequest:
-    """Returns the parsed request; raises FormatError when the bytes are not one."""
-    try:
-        return ExportTraceServiceRequest.FromString(data)
-    except DecodeError as error:
-        raise FormatError(f"not an OTLP trace export request: {error}") from error
+    """Returns the parsed request; raises FormatError when the bytes are not one.
+
+    Text that is not UTF-8 does no harm: values become bytes, see `text_repair`.
+    """
+    return parse(data, ExportTraceServiceRequest).message
 
 
 def encode_traces(spans: Iterable[Span]) -> bytes:

@@ -4,15 +4,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
-from .logs import parse_logs
-from .traces import parse_traces
+from .text_repair import parse
 
 _TRACE_ID = attrgetter("trace_id")
 _SPAN_ID = attrgetter("span_id")
 _ZERO_TRACE_ID = bytes(16)
 _ZERO_SPAN_ID = bytes(8)
+_REPAIRED = "text that is not UTF-8 was kept as bytes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,28 +32,32 @@ class ValidRequest:
 def keep_valid_spans(payload: bytes) -> ValidRequest:
     """Returns a trace export request without the spans whose ids OTLP forbids (wrong length or all zero).
 
-    Raises FormatError when the bytes are not such a request. A request without invalid spans is returned as it came.
+    Raises FormatError when the bytes are not such a request. A request with nothing wrong is returned as it came.
     """
-    request = parse_traces(payload)
-    groups = [scope_spans.spans for group in request.resource_spans for scope_spans in group.scope_spans]
-    total = sum(map(len, groups))
+    parsed = parse(payload, ExportTraceServiceRequest)
+    groups = [scope_spans.spans for group in parsed.message.resource_spans for scope_spans in group.scope_spans]
+    total, reason = sum(map(len, groups)), _REPAIRED if parsed.is_repaired else ""
     if all(map(_are_valid, groups)):
-        return ValidRequest(payload=payload, accepted=total, rejected=0)
+        return ValidRequest(payload=parsed.payload, accepted=total, rejected=0, reason=reason)
     for spans in groups:
         valid = [span for span in spans if _is_valid(span)]
         del spans[:]
         spans.extend(valid)
-    accepted = sum(map(len, groups))
-    reason = f"{total - accepted} of {total} spans have a trace id or span id of the wrong length or all zero"
+    rejected = total - sum(map(len, groups))
     return ValidRequest(
-        payload=request.SerializeToString(), accepted=accepted, rejected=total - accepted, reason=reason
+        payload=parsed.message.SerializeToString(),
+        accepted=total - rejected,
+        rejected=rejected,
+        reason=f"{rejected} of {total} spans have a trace id or span id of the wrong length or all zero",
     )
 
 
 def check_logs(payload: bytes) -> ValidRequest:
     """Returns a log export request as it is to be stored; raises FormatError when the bytes are not one."""
-    groups = [group for resource_logs in parse_logs(payload).resource_logs for group in resource_logs.scope_logs]
-    return ValidRequest(payload=payload, accepted=sum(len(group.log_records) for group in groups), rejected=0)
+    parsed = parse(payload, ExportLogsServiceRequest)
+    groups = [group.log_records for logs in parsed.message.resource_logs for group in logs.scope_logs]
+    reason = _REPAIRED if parsed.is_repaired else ""
+    return ValidRequest(payload=parsed.payload, accepted=sum(map(len, groups)), rejected=0, reason=reason)
 
 
 def _are_valid(spans: Iterable[SpanMessage]) -> bool:

@@ -33,6 +33,8 @@ class Batch:
 
     frames: Sequence[Frame]
     rolled: Mapping[str, int]
+    damaged: Sequence[bytes]
+    """Stretches of the log that cannot be read any more."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -91,6 +93,10 @@ class Roller:
         report = RollReport()
         rolled = self._manifest.rolled()
         batch = _read_batch(self._layout, rolled)
+        for stretch in batch.damaged:
+            logger.error("%d bytes of the log are damaged and set aside", len(stretch))
+            set_aside(self._layout.quarantine, "damaged", stretch)
+        report.quarantined += len(batch.damaged)
         if batch.frames:
             self._commit(batch, report)
         _retire(self._layout, self._manifest, {**rolled, **batch.rolled}, report)
@@ -141,16 +147,18 @@ def _size(path: Path) -> int:
 def _read_batch(layout: Layout, rolled: Mapping[str, int]) -> Batch:
     frames: list[Frame] = []
     ends: dict[str, int] = {}
+    damaged: list[bytes] = []
     budget = BATCH_BYTES
     for path in list_segments(layout.wal):
         read = read_segment(path, rolled.get(path.name, 0), budget)
         if read.frames:
             frames += read.frames
+            damaged += read.damaged
             ends[path.name] = read.end.offset
             budget -= sum(len(frame.payload) for frame in read.frames)
         if budget <= 0:
             break
-    return Batch(frames=sorted(frames, key=lambda frame: frame.received_ns), rolled=ends)
+    return Batch(frames=sorted(frames, key=lambda frame: frame.received_ns), rolled=ends, damaged=damaged)
 
 
 def _retire(layout: Layout, manifest: Manifest, rolled: Mapping[str, int], report: RollReport) -> None:

@@ -413,7 +413,87 @@ LEFT JOIN (
   ON of_run.trace_id = call.trace_id""",
 )
 
-VIEWS = (SPANS, LOG_RECORDS, MESSAGES, LLM_CALLS, TOOL_CALLS, RUNS, TRIALS, CLAIMS, SCORES, DECISIONS)
+_JOB = (
+    _attribute("job", "VARCHAR", c.JOB_NAME, "Name of the job."),
+    _attribute("job_run_id", "VARCHAR", c.JOB_RUN_ID, "The run, as `whyspan jobs history` shows it."),
+    _attribute("status", "VARCHAR", c.JOB_STATUS, "How it ended."),
+)
+
+JOB_RUNS = View(
+    name="job_runs",
+    help="One row a run of a job that has ended; a run that was continued has a row each time.",
+    columns=(
+        *_IDS,
+        *_JOB,
+        _STARTED,
+        _LATENCY,
+        _attribute("selected", "BIGINT", c.JOB_SELECTED, "Decisions of the run."),
+        _attribute("explained", "BIGINT", c.JOB_EXPLAINED, "Decisions worked on."),
+        _attribute("linked", "BIGINT", c.JOB_LINKED, "Decisions like one that was explained."),
+        _attribute("skipped", "BIGINT", c.JOB_SKIPPED, "Decisions that cannot be replayed."),
+        _attribute("failed", "BIGINT", c.JOB_FAILED, "Decisions that an upstream failed for."),
+        _attribute("calls", "BIGINT", c.JOB_CALLS, "Replays paid for."),
+        _attribute("tokens", "BIGINT", c.JOB_TOKENS, "Tokens of those."),
+        _attribute("cost_usd", "DOUBLE", c.JOB_COST_USD, "Money for those."),
+        _attribute("note", "VARCHAR", c.JOB_NOTE, "What happened."),
+    ),
+    source=f"FROM spans WHERE {_OWN} AND attr(attributes, '{c.KIND}') = '{c.KIND_JOB_RUN}'",
+)
+
+JOB_ITEMS = View(
+    name="job_items",
+    help="One row a decision that a run of a job has dealt with.",
+    columns=(
+        *_IDS,
+        *_JOB,
+        _STARTED,
+        _LATENCY,
+        _attribute("decision_trace_id", "VARCHAR", c.DECISION_TRACE_ID, "Trace of the decision."),
+        _attribute("decision_span_id", "VARCHAR", c.DECISION_SPAN_ID, "Span of the decision."),
+        _attribute("case_id", "VARCHAR", c.CASE_ID, "Digest of the frozen request and target."),
+        _attribute("linked_trace_id", "VARCHAR", c.LINKED_TRACE_ID, "Of a linked one: the decision it is like."),
+        _attribute("linked_span_id", "VARCHAR", c.LINKED_SPAN_ID, "Its span."),
+        _attribute("rate", "DOUBLE", c.JOB_RATE, "How often the model decides so, where that was measured."),
+        _attribute("n", "BIGINT", c.JOB_N, "Replays of that measurement."),
+        _attribute("effect", "DOUBLE", c.CLAIM_EFFECT, "Effect of the cause that was found."),
+        _attribute("fix", "VARCHAR", c.JOB_FIX, "Name of the best fix that was found."),
+        _attribute("note", "VARCHAR", c.JOB_NOTE, "What happened."),
+    ),
+    source=f"FROM spans WHERE {_OWN} AND attr(attributes, '{c.KIND}') = '{c.KIND_JOB_ITEM}'",
+)
+
+JOBS = View(
+    name="jobs",
+    help="One row a job that has run.",
+    columns=(
+        Column("job", "VARCHAR", "job", "Name of the job."),
+        Column("runs", "BIGINT", "count(*)", "Runs; a continued one counts once."),
+        Column("last_started", "TIMESTAMP", "max(started)", "Start of the latest run, UTC."),
+        Column("last_status", "VARCHAR", "arg_max(status, started)", "How it ended."),
+        Column("explained", "BIGINT", "sum(explained)", "Decisions worked on."),
+        Column("linked", "BIGINT", "sum(linked)", "Decisions like one that was explained."),
+        Column("calls", "BIGINT", "sum(calls)", "Replays paid for."),
+        Column("cost_usd", "DOUBLE", "sum(cost_usd)", "Money for those."),
+    ),
+    source="""FROM (SELECT DISTINCT ON (job_run_id) * FROM job_runs ORDER BY job_run_id, started + to_microseconds(
+    (latency_ms * 1000)::BIGINT) DESC) GROUP BY job""",
+)
+
+VIEWS = (
+    SPANS,
+    LOG_RECORDS,
+    MESSAGES,
+    LLM_CALLS,
+    TOOL_CALLS,
+    RUNS,
+    TRIALS,
+    CLAIMS,
+    SCORES,
+    DECISIONS,
+    JOB_RUNS,
+    JOB_ITEMS,
+    JOBS,
+)
 """In the order of creation: later ones use earlier ones."""
 FILE_VIEWS = {"spans": "span_files", "log_records": "log_record_files", "messages": "message_files"}
 """Table → the inner view over its Parquet files."""

@@ -10,6 +10,7 @@ that can be locked has lost its writer, so that an incomplete frame at its end i
 
 import contextlib
 import fcntl
+import io
 import os
 import struct
 import time
@@ -36,6 +37,9 @@ class FrameKind(IntEnum):
 
     TRACES = 1
     LOGS = 2
+
+
+_KINDS = frozenset(FrameKind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,30 +152,50 @@ class SegmentRead:
     """After the last whole frame that was read."""
     is_torn: bool
     """Bytes follow that are no whole frame. While the writer lives they are merely unfinished."""
+    damaged: tuple[bytes, ...] = ()
+    """Stretches between whole frames that are none: the disk has changed them."""
 
 
 def read_segment(path: Path, offset: int, max_bytes: int) -> SegmentRead:
     """Returns the whole frames from `offset` on, stopping once `max_bytes` are passed."""
     frames: list[Frame] = []
+    damaged: list[bytes] = []
     end, is_torn = offset, False
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        file.seek(offset)
-        while end < size and end - offset < max_bytes:
+        while end < size and end - offset < max_bytes and not is_torn:
+            file.seek(end)
             frame = _read_frame(file.read(_HEADER.size), file.read, size - end)
-            if frame is None:
-                is_torn = True
-                break
-            frames.append(frame)
-            end += _HEADER.size + len(frame.payload)
-    return SegmentRead(frames=tuple(frames), end=Position(segment=path.name, offset=end), is_torn=is_torn)
+            if frame is not None:
+                frames.append(frame)
+                end += _HEADER.size + len(frame.payload)
+                continue
+            file.seek(end)
+            stretch = _before_next_frame(file.read())
+            is_torn = stretch is None
+            if stretch is not None:
+                damaged.append(stretch)
+                end += len(stretch)
+    position = Position(segment=path.name, offset=end)
+    return SegmentRead(frames=tuple(frames), end=position, is_torn=is_torn, damaged=tuple(damaged))
+
+
+def _before_next_frame(data: bytes) -> bytes | None:
+    """Returns what stands before the next whole frame; None when none follows."""
+    at = data.find(_MAGIC, 1)
+    while at != -1:
+        rest = io.BytesIO(data[at:])
+        if _read_frame(rest.read(_HEADER.size), rest.read, len(data) - at) is not None:
+            return data[:at]
+        at = data.find(_MAGIC, at + 1)
+    return None
 
 
 def _read_frame(header: bytes, read: Callable[[int], bytes], available: int) -> Frame | None:
     if len(header) < _HEADER.size:
         return None
     magic, kind, length, received_ns, digest = _HEADER.unpack(header)
-    if magic != _MAGIC or _HEADER.size + length > available:
+    if magic != _MAGIC or _HEADER.size + length > available or kind not in _KINDS:
         return None
     payload = read(length)
     if len(payload) < length or xxhash.xxh3_64_intdigest(payload) != digest:

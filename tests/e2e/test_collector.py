@@ -177,7 +177,7 @@ def test_garbage_is_refused_for_good(http: httpx.Client, channel: grpc.Channel) 
     answer = http.post("/v1/traces", content=b"\xff\xff\xff", headers=PROTOBUF)
     status = Status.FromString(answer.content)
     assert (answer.status_code, status.code) == (400, grpc.StatusCode.INVALID_ARGUMENT.value[0])
-    assert "not an OTLP trace export request" in status.message
+    assert "not an OTLP ExportTraceServiceRequest" in status.message
     answer = http.post("/v1/traces", content=b"{", headers=JSON)
     assert answer.status_code == 400
     assert "not JSON" in json_format.ParseDict(answer.json(), Status()).message

@@ -326,3 +326,19 @@ def test_views_have_columns_that_older_files_lack(store: Store) -> None:
     store._manifest.replace([], [old])
     with Store.open(store.path) as newer:
         assert rows(newer, "SELECT reply_text FROM spans") == []
+
+
+def test_damage_in_the_log_is_set_aside_and_the_rest_is_kept(store: Store) -> None:
+    writer = WalWriter(store.path / "wal")
+    ends = [
+        writer.append([Frame(kind=FrameKind.TRACES, payload=encode_traces([make_span(n)]), received_ns=n)]).offset
+        for n in (1, 2, 3)
+    ]
+    [segment] = (store.path / "wal").iterdir()
+    data = bytearray(segment.read_bytes())
+    data[ends[0] + 30] ^= 0xFF
+    segment.write_bytes(data)
+    store.refresh()
+    assert store.all_trace_ids() == [trace(1), trace(3)]
+    [damaged] = (store.path / "quarantine").iterdir()
+    assert len(damaged.read_bytes()) == ends[1] - ends[0]

@@ -103,3 +103,28 @@ def test_a_failed_sync_is_an_error_and_nothing_is_built_on_it(tmp_path: Path, mo
     first, second = sorted(tmp_path.glob("*.wal"))
     assert [f.payload for f in read_segment(first, 0, 1 << 30).frames] == [b"one"]
     assert [f.payload for f in read_segment(second, 0, 1 << 30).frames] == [b"two"]
+
+
+def test_frames_after_a_damaged_stretch_are_still_read(tmp_path: Path) -> None:
+    writer = WalWriter(tmp_path)
+    first = writer.append([frame(b"first")])
+    second = writer.append([frame(b"second")])
+    writer.append([frame(b"third WSP1 with a false mark"), frame(b"fourth")])
+    path = only_segment(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[first.offset : second.offset] = bytes(second.offset - first.offset)
+    path.write_bytes(data)
+    read = read_segment(path, 0, 1 << 30)
+    assert [f.payload for f in read.frames] == [b"first", b"third WSP1 with a false mark", b"fourth"]
+    assert [len(stretch) for stretch in read.damaged] == [second.offset - first.offset]
+    assert read.end.offset == len(data)
+
+
+def test_a_segment_can_have_a_second_name_that_outlives_the_first(tmp_path: Path) -> None:
+    (tmp_path / "wal").mkdir()
+    (tmp_path / "forward").mkdir()
+    writer = WalWriter(tmp_path / "wal", also_in=tmp_path / "forward")
+    end = writer.append([frame(b"one")])
+    writer.close()
+    assert retire_segment(only_segment(tmp_path / "wal"), end.offset) is Retirement.REMOVED
+    assert read_segment(only_segment(tmp_path / "forward"), 0, 1 << 30).frames == (frame(b"one"),)
