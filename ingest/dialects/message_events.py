@@ -100,7 +100,7 @@ def _from_span(span: Span) -> Iterator[_Event]:
 def _opened(value: Json) -> Json:
     parsed = parse_json(value) if isinstance(value, str) and value[:1] in "[{" else None
     is_blocks = isinstance(parsed, list) and bool(parsed) and all(isinstance(p, Mapping) for p in parsed)
-    return parsed if is_blocks or (isinstance(parsed, Mapping) and "role" in parsed) else value
+    return parsed if is_blocks or (isinstance(parsed, Mapping) and "role" in parsed) else to_json(value)
 
 
 def _from_list(span: Span) -> Iterator[_Event]:

@@ -54,7 +54,7 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
     if role is None:
         return None
     if role is Role.TOOL:
-        return _read_tool(attributes)
+        return _read_tool(span)
     if role is not Role.CALL:
         return _read_agent(attributes)
     prepared = _prepared(attributes)
@@ -158,14 +158,15 @@ def _body(attributes: Attributes) -> Found[Body] | None:
     return Found(kept, f"{NAME}:input.value", Trust.RAW, (_REDACTED_IMAGE,) if redacted else ())
 
 
-def _read_tool(attributes: Attributes) -> PartialCall:
+def _read_tool(span: Span) -> PartialCall:
+    attributes = span.attributes
     name = first_text(attributes, "tool.name")
     schema = parse_object(attributes.get("tool.parameters"))
     # Some instrumentations put the arguments of this call where the schema belongs.
     is_schema = schema is not None and isinstance(schema.get("properties"), Mapping)
     description = attributes.get("tool.description")
     # CrewAI's description is a text about the tool, and its schema is rewritten before it is sent.
-    is_composite = isinstance(description, str) and description.startswith("Tool Name:")
+    is_composite = span.scope.name.endswith(".crewai")
     tool = ToolDefinition(
         name=name,
         description=description if isinstance(description, str) and not is_composite else None,
@@ -173,7 +174,7 @@ def _read_tool(attributes: Attributes) -> PartialCall:
     )
     call_id = first_text(attributes, "tool_call.id", "tool.id")
     parts = (
-        Call(name=name, arguments=attributes.get("input.value"), id=call_id),
+        Call(name=name, arguments=first(attributes, "input.value"), id=call_id),
         Result(content=as_text(attributes.get("output.value")), call_id=call_id, name=name),
     )
     return PartialCall(

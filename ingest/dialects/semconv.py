@@ -243,10 +243,10 @@ def _tools(attributes: Attributes, sources: Mapping[str, str]) -> Found[tuple[To
 
 def _params(attributes: Attributes, sources: Mapping[str, str]) -> Iterator[tuple[str, Found[Json]]]:
     for key, name in PARAMS.items():
-        value: Json = attributes.get(key)
+        value = first(attributes, key)
         if name == "stop_sequences":
             value = text_list(value) or None
-        if value is not None and value != "":
+        if value is not None:
             yield name, Found(value, sources[key], Trust.STRUCTURED)
 
 

@@ -63,7 +63,7 @@ def read_message(raw: Object) -> Message:
     if role == "tool" and not _holds_results(content):
         name = as_text(raw.get("name") or raw.get("tool_name"))
         call_id = call_id or as_text(raw.get("id"))
-        answer = "" if content is None else read_result_content(content)
+        answer = "" if content is None and "content" in raw else read_result_content(content)
         # OpenAI's form may name the tool in the message; it is sent as it was recorded.
         result = Result(content=answer, call_id=call_id, name=name)
         return Message(role=role, parts=(result,), name=as_text(raw.get("name")))
@@ -160,7 +160,7 @@ def _result(raw: Object) -> Part | None:
 
 def read_result_content(content: Json) -> str | tuple[Part, ...] | Structured | None:
     """Returns a tool's answer: its text, its parts where all of them are of a known kind, else the value itself."""
-    if isinstance(content, str):
+    if content is None or isinstance(content, str):
         return content
     if isinstance(content, Mapping) and content.get("type") in ("text", "json", "error-text", "error-json", "content"):
         return read_result_content(content.get("value", content.get("text")))

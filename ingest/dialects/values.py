@@ -103,12 +103,12 @@ def text_list(value: AnyValue) -> list[str]:
     return [v for v in value if isinstance(v, str)] if isinstance(value, list | tuple) else []
 
 
-def first(attributes: Attributes, *keys: str) -> AnyValue:
-    """Returns the value of the first key that is there and not empty."""
+def first(attributes: Attributes, *keys: str) -> Json:
+    """Returns the value of the first key that is there and not empty, as JSON."""
     for key in keys:
         value = attributes.get(key)
         if value is not None and value != "":
-            return value
+            return to_json(value)
     return None
 
 
@@ -133,7 +133,7 @@ def unflatten(attributes: Attributes, prefix: str) -> Json:
                     child = node[step] = {}
                 node = child
             if not isinstance(node.get(leaf), dict):
-                node[leaf] = value
+                node[leaf] = to_json(value)
     return _listed(tree)
 
 

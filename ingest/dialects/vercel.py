@@ -132,7 +132,7 @@ def _tools(attributes: Attributes) -> tuple[ToolDefinition, ...]:
 def _params(attributes: Attributes, api: Api) -> Iterator[tuple[str, Found[Json]]]:
     for setting, name in _SETTINGS.items():
         key = f"ai.settings.{setting}"
-        value: Json = attributes.get(key)
+        value = first(attributes, key)
         if name == "stop":
             value = text_list(value) or None
         if value is not None:

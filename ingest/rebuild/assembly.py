@@ -1,6 +1,7 @@
 """The whole way from spans and logs to model calls."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from ..calls import Api, ModelCall, ModelReply, Usage
 from ..dialects.partial import Found, PartialCall, Role
@@ -13,7 +14,7 @@ from .encoding import encode_body
 from .endpoint import choose_api
 from .grouping import Draft, Tree, group_calls
 from .implied import implied_drafts
-from .reading import Reading, read_spans
+from .reading import Key, Reading, read_spans
 from .repair import History, repair_history
 
 
@@ -31,11 +32,16 @@ def rebuild_calls(spans: Sequence[Span], logs: Sequence[LogRecord]) -> list[Mode
     drafts: dict[TraceId, list[Draft]] = {}
     for draft in (*group_calls(readings, tree), *implied_drafts(readings, tree)):
         drafts.setdefault(draft.span.trace_id, []).append(draft)
-    calls = [call for trace_id, run in drafts.items() for call in _rebuild_run(run, tree, tools.get(trace_id, ()))]
+    urls = _urls(readings, tree)
+    calls = [
+        call for trace_id, run in drafts.items() for call in _rebuild_run(run, tree, tools.get(trace_id, ()), urls)
+    ]
     return sorted(calls, key=lambda c: (c.start_ns, c.end_ns))
 
 
-def _rebuild_run(drafts: Sequence[Draft], tree: Tree, tools: Sequence[Reading]) -> Iterator[ModelCall]:
+def _rebuild_run(
+    drafts: Sequence[Draft], tree: Tree, tools: Sequence[Reading], urls: Mapping[Key, Found[str]]
+) -> Iterator[ModelCall]:
     """Yields the calls of one run; what the models answered before completes what they were asked after."""
     history = History()
     run = RunTools.of([draft.partial for draft in drafts], tools)
@@ -43,6 +49,7 @@ def _rebuild_run(drafts: Sequence[Draft], tree: Tree, tools: Sequence[Reading]) 
     for draft in drafts:
         partial = repair_history(draft.partial, history)
         partial = complete_cut_list(partial, earlier)
+        partial = replace(partial, base_url=partial.base_url or _url_below(draft, urls))
         if choose_api(partial).value is Api.OPENAI_RESPONSES:
             partial = name_predecessor(partial, history)
         earlier.append(partial)
@@ -53,7 +60,7 @@ def _rebuild_run(drafts: Sequence[Draft], tree: Tree, tools: Sequence[Reading]) 
 
 def _assemble(draft: Draft, partial: PartialCall) -> ModelCall:
     span = draft.span
-    api = choose_api(partial)
+    api = choose_api(partial, [m.span.scope.name for m in draft.members])
     encoded = encode_body(api.value, partial)
     completeness = assess(api.value, partial, encoded)
     service = span.resource.attributes.get("service.name")
@@ -74,6 +81,21 @@ def _assemble(draft: Draft, partial: PartialCall) -> ModelCall:
         session_id=_value(partial.session_id),
         agent=_value(partial.agent),
     )
+
+
+def _url_below(draft: Draft, urls: Mapping[Key, Found[str]]) -> Found[str] | None:
+    return next((urls[m.key] for m in draft.members if m.key in urls), None)
+
+
+def _urls(readings: Sequence[Reading], tree: Tree) -> dict[Key, Found[str]]:
+    """Returns where the HTTP request under each model call went."""
+    urls: dict[Key, Found[str]] = {}
+    for reading in readings:
+        if reading.role is Role.TRANSPORT and reading.partial.base_url is not None:
+            call = next((r for r in tree.ancestors(reading.span) if r.role is Role.CALL), None)
+            if call is not None:
+                urls[call.key] = reading.partial.base_url
+    return urls
 
 
 def _value(found: Found[str] | None) -> str:

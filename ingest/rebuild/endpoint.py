@@ -1,6 +1,6 @@
 """Which API a call went to."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from ..calls import Api, Body
@@ -34,20 +34,25 @@ def api_of_url(url: str) -> Api | None:
     return next((api for end, api in _PATHS if path.endswith(end)), None)
 
 
-def choose_api(call: PartialCall) -> Found[Api]:
-    """Returns the API with its evidence: named, else by the body's shape, the response id, or the provider.
+def choose_api(call: PartialCall, scopes: Iterable[str] = ()) -> Found[Api]:
+    """Returns the API with its evidence: named, else by the URL, the body, the response id, provider or library.
+
+    `scopes` are the instrumentation libraries of the call's spans.
 
     A call without any of these is taken as OpenAI chat, the form that most servers speak, and the source says so.
     """
     if call.api is not None:
         return call.api
+    by_url = api_of_url(call.base_url.value) if call.base_url is not None else None
+    if call.base_url is not None and by_url is not None:
+        return Found(by_url, call.base_url.source, Trust.CONTEXT)
     if call.body is not None:
         shape = _api_of_body(call.body.value, call)
         if shape is not None:
             return Found(shape, f"shape of {call.body.source}", Trust.CONTEXT)
     if call.response_id is not None and call.response_id.value.startswith("resp_"):
         return Found(Api.OPENAI_RESPONSES, f"prefix of {call.response_id.source}", Trust.CONTEXT)
-    by_provider = _api_of_provider(call)
+    by_provider = _api_of_provider(call) or _api_of_library(scopes)
     if by_provider is not None:
         return by_provider
     if call.body is not None and isinstance(call.body.value.get("input"), list | str):
@@ -62,6 +67,15 @@ def _api_of_body(body: Body, call: PartialCall) -> Api | None:
         return Api.BEDROCK_CONVERSE
     if "messages" not in body and "input" in body:
         return Api.OPENAI_RESPONSES
+    return None
+
+
+def _api_of_library(scopes: Iterable[str]) -> Found[Api] | None:
+    for scope in scopes:
+        words = scope.lower().replace("-", "_").replace(".", "_").split("_")
+        api = next((_PROVIDERS[word] for word in words if word in _PROVIDERS), None)
+        if api is not None:
+            return Found(api, f"instrumentation library {scope!r}", Trust.CONTEXT)
     return None
 
 

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from ..dialects.partial import PartialCall, Role
 from ..spans import Span, SpanId, TraceId
 from .merging import merge_nested
-from .reading import Reading
-
-Key = tuple[TraceId, SpanId]
+from .reading import Key, Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +30,7 @@ class Tree:
 
     def __init__(self, spans: Iterable[Span], readings: Sequence[Reading]) -> None:
         self._parents: dict[Key, SpanId | None] = {(s.trace_id, s.span_id): s.parent_span_id for s in spans}
-        self._readings: Mapping[Key, Reading] = {_key(r.span): r for r in readings}
+        self._readings: Mapping[Key, Reading] = {r.key: r for r in readings}
         self._depths: dict[Key, int] = {}
 
     def ancestors(self, span: Span) -> Iterator[Reading]:
@@ -48,39 +46,35 @@ class Tree:
 
     def depth(self, span: Span) -> int:
         """Returns the number of recognised spans above a span."""
-        key = _key(span)
+        key = span.trace_id, span.span_id
         if key not in self._depths:
             self._depths[key] = sum(1 for _ in self.ancestors(span))
         return self._depths[key]
-
-
-def _key(span: Span) -> Key:
-    return span.trace_id, span.span_id
 
 
 def group_calls(readings: Sequence[Reading], tree: Tree) -> list[Draft]:
     """Returns one draft a model call, in start order."""
     calls = [r for r in readings if r.role is Role.CALL]
     beside = _beside(calls, [r for r in readings if r.role in (Role.ECHO, Role.PREPARATION)])
-    calls += [r for r in readings if r.role is Role.ECHO and _key(r.span) not in beside]
-    enclosing = {_key(c.span): _enclosing_call(c, tree) for c in calls}
+    calls += [r for r in readings if r.role is Role.ECHO and r.key not in beside]
+    enclosing = {c.key: _enclosing_call(c, tree) for c in calls}
     children: dict[Key, list[Reading]] = {}
     for call in calls:
-        outer = enclosing[_key(call.span)]
+        outer = enclosing[call.key]
         if outer is not None:
-            children.setdefault(_key(outer.span), []).append(call)
+            children.setdefault(outer.key, []).append(call)
     distinct = {key for key, inner in children.items() if _are_distinct(inner)}
-    kept = [c for c in calls if _key(c.span) not in distinct]
-    union = _Union([_key(c.span) for c in kept])
+    kept = [c for c in calls if c.key not in distinct]
+    union = _Union([c.key for c in kept])
     for call in kept:
-        outer = enclosing[_key(call.span)]
-        if outer is not None and _key(outer.span) not in distinct:
-            union.join(_key(call.span), _key(outer.span))
+        outer = enclosing[call.key]
+        if outer is not None and outer.key not in distinct:
+            union.join(call.key, outer.key)
     _join_same_response(kept, union)
     _join_side_by_side(kept, union)
     members: dict[Key, list[Reading]] = {}
     for call in kept:
-        group = members.setdefault(union.root(_key(call.span)), [])
+        group = members.setdefault(union.root(call.key), [])
         group += [call, *(r for r, owner in beside.values() if owner is call)]
     drafts = [_draft(group, tree) for group in members.values()]
     return sorted(drafts, key=lambda d: (d.span.start_ns, d.span.end_ns))
@@ -100,7 +94,7 @@ def _beside(calls: Sequence[Reading], others: Sequence[Reading]) -> dict[Key, tu
         else:
             owner = min((c for c in siblings if c.span.start_ns >= start_ns), key=_start, default=None)
         if owner is not None:
-            found[_key(other.span)] = (other, owner)
+            found[other.key] = (other, owner)
     return found
 
 
@@ -119,7 +113,7 @@ def _are_distinct(inner: Sequence[Reading]) -> bool:
     """Tells whether calls under one call are requests of their own: a retry, a loop inside a model wrapper."""
     ordered = sorted(inner, key=lambda c: c.span.start_ns)
     return any(b.span.start_ns >= a.span.end_ns for a, b in itertools.pairwise(ordered)) and (
-        len({c.partial.response_id.value if c.partial.response_id else _key(c.span) for c in inner}) > 1
+        len({c.partial.response_id.value if c.partial.response_id else c.key for c in inner}) > 1
     )
 
 
@@ -127,7 +121,7 @@ def _join_same_response(calls: Sequence[Reading], union: "_Union") -> None:
     first: dict[tuple[TraceId, str], Key] = {}
     for call in calls:
         if call.partial.response_id is not None:
-            key = _key(call.span)
+            key = call.key
             union.join(key, first.setdefault((call.span.trace_id, call.partial.response_id.value), key))
 
 
@@ -143,7 +137,7 @@ def _join_side_by_side(calls: Sequence[Reading], union: "_Union") -> None:
                 if other.span.start_ns > one.span.end_ns:
                     break
                 if _is_same_exchange(one, other):
-                    union.join(_key(one.span), _key(other.span))
+                    union.join(one.key, other.key)
 
 
 def _is_same_exchange(one: Reading, other: Reading) -> bool:

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ..conventions import SCOPE_NAME
 from ..dialects.partial import Dialect, PartialCall, Role
-from ..spans import LogRecord, Span
+from ..spans import LogRecord, Span, SpanId, TraceId
 from .merging import merge
 from .misplaced import group_logs
+
+Key: TypeAlias = tuple[TraceId, SpanId]
+"""Identity of a span."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,11 @@ class Reading:
     partial: PartialCall
     dialects: tuple[str, ...]
     """Names of the dialects that recognised the span."""
+
+    @property
+    def key(self) -> Key:
+        """Identity of the span."""
+        return self.span.trace_id, self.span.span_id
 
     @property
     def role(self) -> Role:
