@@ -59,6 +59,8 @@ class Experiment:
     """Called after every draw."""
     record: Record = lambda _: None
     """Gets the trials, some at a time and the rest at `flush`."""
+    cap: int | None = None
+    """Trials at most, those known from before included: an experiment that is done again then comes out the same."""
     drawn: int = 0
     """Trials so far."""
     paid: int = 0
@@ -69,15 +71,18 @@ class Experiment:
     """Tokens and known money of all trials, those paid earlier included."""
     models: dict[str, int] = field(default_factory=dict)
     """Models that the provider says have answered → trials."""
+    _ordered: int = 0
     _used: dict[str, int] = field(default_factory=dict)
     _trials: list[Trial] = field(default_factory=list)
 
     async def draw(self, intervention: Intervention, count: int, *, request: Body | None = None) -> tuple[Outcome, ...]:
-        """Returns `count` fresh outcomes, fewer when the budget has ended.
+        """Returns `count` fresh outcomes, fewer when the budget has ended or the cap is reached.
 
         `request` is the edited request where the caller has it already.
         """
         body = intervention.apply(self.case).request if request is None else request
+        count = count if self.cap is None else min(count, self.cap - self._ordered)
+        self._ordered += count
         key = digest(body)
         first = self._used.get(key, STREAMS[self.stream])
         self._used[key] = first + count

@@ -42,8 +42,20 @@ def select_decisions(store: Store, query: str) -> list[Decision]:
     stands for the latest decisions that meet it. Raises UsageError when the ids are missing, NotFoundError when
     nothing is chosen.
     """
-    is_query = query.lstrip("( \n\t").lower().startswith(("select", "with", "from"))
-    result = run_query(store, query) if is_query else decisions_where(store, query, limit=LIMIT)
+    result = run_query(store, query) if is_query(query) else decisions_where(store, query, limit=LIMIT)
+    chosen = read_decisions(result)
+    if not chosen:
+        raise NotFoundError("no decision is selected", hint="`whyspan decisions` lists what there is")
+    return chosen
+
+
+def is_query(text: str) -> bool:
+    """Tells a query from a condition."""
+    return text.lstrip("( \n\t").lower().startswith(("select", "with", "from"))
+
+
+def read_decisions(result: Result) -> list[Decision]:
+    """Returns the decisions that rows name, each once. Raises UsageError when the ids are missing."""
     missing = [key for key in KEYS if key not in result.columns]
     if missing:
         raise UsageError(
@@ -51,8 +63,6 @@ def select_decisions(store: Store, query: str) -> list[Decision]:
             hint='such as "SELECT trace_id, span_id FROM decisions WHERE …"; `event` may be a third column',
         )
     chosen = {(row["trace_id"], row["span_id"]): row for row in result.records()}
-    if not chosen:
-        raise NotFoundError("no decision is selected", hint="`whyspan decisions` lists what there is")
     return [
         Decision(
             trace_id=TraceId(trace_id),

@@ -25,6 +25,7 @@ COMMANDS = {
     "why": "Find by experiment what caused a decision.",
     "fix": "Measure which changes stop it.",
     "test": "Write a regression test for a decision.",
+    "jobs": "Explain many decisions under a budget, again and again.",
     "writeback": "Send claims back into your observability.",
 }
 """Command → its line in `--help`. Modules are imported only when their command runs, so that help stays fast."""

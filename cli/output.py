@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -45,6 +46,11 @@ class Session:
         from ..ingest.store import Store
 
         return Store.create(self.settings.store)
+
+    @property
+    def store_path(self) -> Path:
+        """The folder of the store, whether or not there is one."""
+        return Path(self.settings.store)
 
     def command(self, words: str) -> str:
         """Returns a command to copy, with the store option the user had to give."""

@@ -21,7 +21,7 @@ from whyspan.ingest.otlp import decode_traces
 from whyspan.ingest.store import Store
 
 MODEL_FILE = "from whyspan.cli.demo.standin import model\n"
-SEEDS = range(4)
+SEEDS = range(2)
 
 
 class Model:
@@ -61,7 +61,7 @@ def record(name: str, seeds: Sequence[int], path: Path) -> list[str]:
 
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Gives a store with four runs of each example agent; nobody writes to it."""
+    """Gives a store with two runs of each example agent; nobody writes to it."""
     path = tmp_path_factory.mktemp("recorded") / "store"
     for name in SCENARIOS:
         record(name, SEEDS, path)

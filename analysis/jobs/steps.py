@@ -1,0 +1,100 @@
+"""What a job does with one decision: measure, explain, fix, write a test, write back."""
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...ingest.calls import Json
+from ...ingest.spans import Span
+from ..attribution.intervals import rate_interval
+from ..attribution.problem import Options, Outcome
+from ..attribution.result import Stop
+from ..attribution.why import WhyReport, find_cause
+from ..cases import Case
+from ..fixes.fix import FixReport, find_fixes
+from ..interventions import Noop
+from ..records import claim_span, without_content
+from ..regression.writer import write_test
+from ..writeback.otlp import headers_from, resolve_endpoint, send_spans
+from .definition import Job, Step
+from .shared_desk import SharedDesk
+
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """How often the model decides so."""
+
+    hits: int
+    draws: int
+    interval: tuple[float, float]
+    """95 %."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worked:
+    """What came of one decision."""
+
+    case: Case
+    rate: Rate | None = None
+    why: WhyReport | None = None
+    fix: FixReport | None = None
+    test: Path | None = None
+    sent: int = 0
+    """Claims that were written back."""
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Replays ran out before there was an answer."""
+        return self.why is not None and self.why.attribution.stop is Stop.BUDGET
+
+    def to_json(self) -> dict[str, Json]:
+        """Returns what the ledger keeps: figures and ids, nothing that quotes the trace."""
+        document: dict[str, Json] = {"case_id": self.case.id, "target": self.case.target.label}
+        if self.rate:
+            document |= {"rate": self.rate.hits / self.rate.draws if self.rate.draws else None, "n": self.rate.draws}
+            document |= {"interval": list(self.rate.interval)}
+        if self.why:
+            document |= {"stop": self.why.attribution.stop.value, "claims": [c.id for c in self.why.claims]}
+            document |= {"headline": self.why.headline.id if self.why.headline else None}
+            document |= {"effect": self.why.headline.effect if self.why.headline else None}
+        if self.fix:
+            document |= {"fix": self.fix.best.candidate.name if self.fix.best else None}
+        if self.test:
+            document |= {"test": str(self.test)}
+        return document | ({"sent": self.sent} if self.sent else {})
+
+
+async def work_on(desk: SharedDesk, job: Job, case: Case) -> Worked:
+    """Does a job's steps with one decision."""
+    rate = await _measure(desk, case, job.samples) if Step.ODDS in job.do else None
+    fix = await find_fixes(desk, case, Options()) if Step.FIX in job.do else None
+    why = fix.why if fix else await find_cause(desk, case, Options()) if Step.WHY in job.do else None
+    test = _write_test(job, case, why, fix) if Step.TEST in job.do and (why is None or why.headline) else None
+    sent = await _send(job, why, fix) if Step.WRITEBACK in job.do else 0
+    return Worked(case=case, rate=rate, why=why, fix=fix, test=test, sent=sent)
+
+
+async def _measure(desk: SharedDesk, case: Case, samples: int) -> Rate:
+    async with desk.experiment(case, "replay") as experiment:
+        outcomes = await experiment.draw(Noop(), samples, request=case.request)
+    hits = sum(outcome is Outcome.TARGET for outcome in outcomes)
+    interval = rate_interval(hits, len(outcomes), alpha=ALPHA)
+    return Rate(hits=hits, draws=len(outcomes), interval=(interval.low, interval.high))
+
+
+def _write_test(job: Job, case: Case, why: WhyReport | None, fix: FixReport | None) -> Path:
+    name = f"test_{case.origin.trace_id[:12]}_{case.origin.span_id[:8]}.py"
+    claims = why.claims if why else ()
+    return write_test(Path(job.tests) / name, case, claims=claims, fix=fix.best_rule if fix else None).test
+
+
+async def _send(job: Job, why: WhyReport | None, fix: FixReport | None) -> int:
+    claims = (*(why.claims if why else ()), *(fix.claims if fix else ()))
+    # The time is that of the decision, not of now: the same claim sent again is the same span, byte for byte.
+    spans: list[Span] = [claim_span(c, time_ns=c.case.origin.start_ns) for c in claims]
+    if spans:
+        sent = spans if job.include_content else [without_content(s) for s in spans]
+        await asyncio.to_thread(send_spans, sent, resolve_endpoint(job.endpoint or None), headers_from())
+    return len(spans)
