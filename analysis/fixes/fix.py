@@ -22,8 +22,8 @@ from .own import OwnCandidates
 from .proposals import propose
 from .verify import Measured, measure, ranked
 
-FINALISTS = 3
-"""Candidates that are also measured on guard cases and on other failing runs: the best ones."""
+FINALISTS = 2
+"""So many of the best candidates at once are also measured on guard cases and on other failing runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,22 +141,34 @@ async def _finals(
     desk: Desk, measured: Sequence[Measured], also: Sequence[Case], guards: Sequence[GuardCase], alpha: float
 ) -> tuple[tuple[Measured, ...], _Further]:
     """Measures the best candidates on other failing runs and on guard cases, and ranks all anew."""
-    best = [m for m in measured if m.is_supported][:FINALISTS]
-    if not best:
-        return tuple(measured), _Further(0, 0)
+    supported = [m for m in measured if m.is_supported]
+    judged: list[Measured] = []
     async with _experiments(desk, [*also, *(g.case for g in guards)]) as experiments:
-        failing, kept = experiments[: len(also)], experiments[len(also) :]
-        if failing:
-            horizons = await look_further(failing, [m.candidate for m in best])
-            best = [replace(m, horizon=h) for m, h in zip(best, horizons, strict=True)]
-        if kept:
-            pairs = list(zip(guards, kept, strict=True))
-            guardings = await guard(pairs, [m.candidate.intervention for m in best], alpha=alpha)
-            best = [m.with_guarding(g) for m, g in zip(best, guardings, strict=True)]
-    names = {m.candidate.name for m in best}
-    rest = [m for m in measured if m.candidate.name not in names]
+        failing, kept = experiments[: len(also)], list(zip(guards, experiments[len(also) :], strict=True))
+        # A harmful one makes way for the next, so that what is called the best was looked at too.
+        while len(judged) < len(supported) and not any(m.is_supported for m in judged):
+            finalists = supported[len(judged) :][:FINALISTS]
+            judged += await _judge(finalists, failing, kept, alpha)
+    rest = supported[len(judged) :] + [m for m in measured if not m.is_supported]
     spent = _Further(sum(e.drawn for e in experiments), sum(e.paid for e in experiments))
-    return ranked([*best, *rest]), spent
+    return ranked([*judged, *rest]), spent
+
+
+async def _judge(
+    finalists: Sequence[Measured],
+    failing: Sequence[Experiment],
+    kept: Sequence[tuple[GuardCase, Experiment]],
+    alpha: float,
+) -> list[Measured]:
+    """Measures candidates beyond the failing case, where there is something to measure them on."""
+    judged = list(finalists)
+    if failing:
+        horizons = await look_further(failing, [m.candidate for m in judged])
+        judged = [replace(m, horizon=h) for m, h in zip(judged, horizons, strict=True)]
+    if kept:
+        guardings = await guard(kept, [m.candidate.intervention for m in judged], alpha=alpha)
+        judged = [m.with_guarding(g) for m, g in zip(judged, guardings, strict=True)]
+    return judged
 
 
 @asynccontextmanager

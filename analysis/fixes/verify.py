@@ -22,13 +22,17 @@ from .candidates import Candidate
 from .guarding import Guarding
 from .horizon import Horizon
 
-LOOKS = (8, 24, 48)
-"""Draws after which a candidate is judged. With none going wrong, 24 bound what is left by 0.2; 48 settle a decision
+LOOKS = (8, 20, 48)
+"""Draws after which a candidate is judged. With none going wrong, 20 bound what is left by 0.23; 48 settle a decision
 that happens only now and then, or a fix that leaks a little."""
 HOLDS_BELOW = 0.25
 """A fix `holds` when the rate that is left is bounded by this; a weaker one `reduces`."""
 USELESS_SHARE = 0.5
 """A candidate `fails` when it is shown to keep more than this share of the rate."""
+COMPARED = 3
+"""The best ones get equal numbers of draws before they are ranked."""
+SAME_BOUND = 0.05
+"""Bounds on what is left are compared in steps of this size."""
 MOST_EXTRA = 512
 """More draws than this are not called a prospect."""
 
@@ -98,8 +102,11 @@ class Measured:
 
 
 def ranked(measured: Sequence[Measured]) -> tuple[Measured, ...]:
-    """Returns them best first: by what is surely gone, not by what was lucky."""
-    return tuple(sorted(measured, key=lambda m: (not m.is_supported, m.upper)))
+    """Returns them best first: by the largest rate that may be left, not by what was lucky.
+
+    Bounds of the same step count as equal, and the candidate that comes first in the list, the simpler one, wins.
+    """
+    return tuple(sorted(measured, key=lambda m: (not m.is_supported, math.ceil(m.upper / SAME_BOUND))))
 
 
 async def measure(
@@ -111,6 +118,10 @@ async def measure(
         going = [c for c in candidates if bench.is_open(c)]
         if not going or not await bench.draw(going, look):
             break
+    best = [m for m in ranked([bench.judge(c) for c in candidates]) if m.is_supported][:COMPARED]
+    if best:
+        # At equal draws, so that none is ahead only because it was looked at for longer.
+        await bench.draw([m.candidate for m in best], max(m.claim.changed.draws for m in best))
     return ranked([bench.judge(c) for c in candidates])
 
 
@@ -128,10 +139,11 @@ class _Bench:
         """Brings the baseline and these candidates to `look` draws; returns whether anything was drawn."""
         orders: list[Order] = [(Noop(), look - self._base.draws, None)] if self._base.draws < look else []
         shared = len(orders)
-        orders += [(c.intervention, look - self._tallies[c.name].draws, None) for c in going]
+        short = [c for c in going if self._tallies[c.name].draws < look]
+        orders += [(c.intervention, look - self._tallies[c.name].draws, None) for c in short]
         replies = await self._experiment.draw_all(orders)
         self._base += Tally.of(replies[0]) if shared else Tally()
-        for candidate, outcomes in zip(going, replies[shared:], strict=True):
+        for candidate, outcomes in zip(short, replies[shared:], strict=True):
             self._tallies[candidate.name] += Tally.of(outcomes)
         return any(replies)
 
@@ -178,7 +190,7 @@ def _word(tally: Tally, base: Tally, level: float, alpha: float) -> Word:
     if log_e_value(_pair(tally), _pair(base)) >= -math.log(level):
         upper = rate_interval(tally.target, tally.draws, alpha=alpha).high
         return Word.HOLDS if upper <= HOLDS_BELOW else Word.REDUCES
-    if log_e_keeps(_pair(tally), _pair(base), share=USELESS_SHARE) >= -math.log(level):
+    if log_e_keeps(_pair(tally), _pair(base), share=USELESS_SHARE) >= -math.log(alpha):
         return Word.FAILS
     return Word.INCONCLUSIVE
 

@@ -158,9 +158,9 @@ def _assertion(question: Case) -> tuple[str, str]:
     match question.target:
         case ToolTarget() as target:
             tool = target.spec.removeprefix("tool:")
-            return f"never calls {tool}", f"never_calls({tool!r}"
+            return f"never calls {tool}", f"never_calls({_quoted(tool)}"
         case TextTarget(pattern=pattern):
-            return f"never matches {pattern}", f"never_matches({pattern!r}"
+            return f"never matches {pattern}", f"never_matches({_quoted(pattern)}"
         case target:
             return f"never {target.label}", "never_happens("
 
@@ -188,12 +188,11 @@ def _render(name: str, plan: _Plan, claims: Sequence[Claim]) -> str:
         f'"""{_for_docstring(about)}\n"""\n\n'
         "import pytest\n"
         "from whyspan import case\n\n"
-        "# The prompt the agent runs with; import the real one from your code, or give its path, so that this test\n"
-        "# follows it.\n"
+        "# The prompt the agent runs with. Import the real one or give its path, and this test follows it.\n"
         f"SYSTEM = {_literal(plan.prompt)}\n\n\n"
         "@pytest.mark.whyspan\n"
         f"def {words}() -> None:\n"
-        f"    case({name!r}).with_system(SYSTEM).{plan.check}\n"
+        f"    case({_quoted(name)}).with_system(SYSTEM).{plan.check}\n"
     )
 
 
@@ -205,8 +204,8 @@ def _for_docstring(text: str) -> str:
 def _sentence(question: Case) -> str:
     origin = question.origin
     day = f" of {datetime.fromtimestamp(origin.start_ns / 1e9, UTC):%Y-%m-%d}" if origin.start_ns else ""
-    trace = f", trace {origin.trace_id}, span {origin.span_id}" if origin.trace_id else ""
-    return f"A recorded decision{day} that must not come again{trace}."
+    trace = f"\n\nTrace {origin.trace_id}, span {origin.span_id}." if origin.trace_id else ""
+    return f"A recorded decision{day} that must not come again.{trace}"
 
 
 def _history(plan: _Plan, claims: Sequence[Claim]) -> list[str]:
@@ -235,9 +234,15 @@ def _counts(tally: Tally) -> str:
 def _literal(text: str) -> str:
     """Returns a Python literal that shows a prompt line by line, whatever it holds."""
     if "\n" not in text and len(text) < 80:
-        return repr(text)
+        return _quoted(text)
     lines = text.splitlines(keepends=True)
-    return "(\n" + "".join(f"    {part!r}\n" for line in lines for part in _wrap(line)) + ")"
+    return "(\n" + "".join(f"    {_quoted(part)}\n" for line in lines for part in _wrap(line)) + ")"
+
+
+def _quoted(text: str) -> str:
+    """Returns a Python string literal, in double quotes where that needs no escape."""
+    literal = repr(text)
+    return f'"{literal[1:-1]}"' if '"' not in text and literal.startswith("'") else literal
 
 
 def _wrap(line: str, width: int = 100) -> list[str]:

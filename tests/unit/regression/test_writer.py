@@ -63,7 +63,7 @@ def test_a_title_cannot_break_out_of_the_docstring(tmp_path: Path, case: Case, b
 @pytest.mark.parametrize(
     ("target", "call"),
     [
-        ("tool:forward_email", "never_calls('forward_email', max_rate=0.05)"),
+        ("tool:forward_email", 'never_calls("forward_email", max_rate=0.05)'),
         ("tool:forward_email[to~'@evil']", "never_calls(\"forward_email[to~'@evil']\", max_rate=0.05)"),
         ("text:/a'b/", 'never_matches("a\'b", max_rate=0.05)'),
         ("no-tool", "never_happens(max_rate=0.05)"),
