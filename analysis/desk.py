@@ -21,6 +21,7 @@ from .experiment import Experiment, Progress
 from .records import claim_span, trial_spans
 from .replay.budget import Budget
 from .replay.engine import ReplayEngine
+from .replay.estimate import Estimate, estimate
 from .replay.models import ModelChoice, choose_model
 from .replay.reply_store import SqliteReplyStore
 from .targets import ErrorTarget, select
@@ -37,6 +38,8 @@ class Desk:
     budget: Budget
     concurrency: int = 8
     progress: Progress = field(default=lambda _: None)
+    warn: Callable[[str], None] = field(default=lambda _: None)
+    """Gets what a reader of the results has to know, such as a model that changed while it was asked."""
     no_cache: bool = False
     """Neither takes replies from earlier runs nor keeps any."""
     max_age_s: float | None = None
@@ -71,6 +74,8 @@ class Desk:
                 yield experiment
             finally:
                 experiment.flush()
+                for warning in experiment.drift.warnings():
+                    self.warn(warning)
 
     @asynccontextmanager
     async def engine(self, case: Case) -> AsyncIterator[ReplayEngine]:
@@ -86,6 +91,16 @@ class Desk:
             await provider.aclose()
             replies.close()
 
+    @property
+    def is_metered(self) -> bool:
+        """Whether replays may cost money: a function of the user's own does not."""
+        return not self.model.model_fn
+
+    def estimate(self, case: Case, calls: int) -> Estimate:
+        """Returns what so many replays of a case are expected to take; known replies are not taken into account."""
+        url = "" if self.model.model_fn else self.model.target(case).url
+        return estimate(case.request, calls, url)
+
     def keep(self, claims: Iterable[Claim]) -> None:
         """Writes claims to the store, as spans in the agent's trace."""
         now = time.time_ns()
@@ -96,6 +111,19 @@ class Desk:
         self.store.write(spans)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """What a user may limit besides the number of calls, and which earlier replies count."""
+
+    tokens: int | None = None
+    cost_usd: float | None = None
+    no_cache: bool = False
+    max_age_s: float | None = None
+
+
+NO_CAPS = Caps()
+
+
 @contextmanager
 def open_desk(
     *,
@@ -103,8 +131,10 @@ def open_desk(
     model_fn: str | Callable[[dict[str, Any]], Any] = "",
     base_url: str = "",
     budget: int | None = None,
+    caps: Caps = NO_CAPS,
     concurrency: int | None = None,
     progress: Progress = lambda _: None,
+    warn: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Desk]:
     """Opens a store and a model; what is not given comes from the settings.
 
@@ -116,7 +146,10 @@ def open_desk(
         yield Desk(
             store=opened,
             model=model,
-            budget=Budget(settings.budget if budget is None else budget),
+            budget=Budget(settings.budget if budget is None else budget, tokens=caps.tokens, cost_usd=caps.cost_usd),
             concurrency=concurrency or settings.concurrency,
             progress=progress,
+            warn=warn,
+            no_cache=caps.no_cache,
+            max_age_s=caps.max_age_s,
         )

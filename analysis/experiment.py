@@ -8,17 +8,20 @@ is why a stopped experiment continues for free.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeAlias
 
-from ..ingest.calls import Body
+from ..ingest.calls import Body, ModelReply
 from .attribution.problem import Outcome
 from .canonical import digest
 from .cases import Case
+from .drift import DriftGuard
 from .fields import previous_calls
-from .interventions import Intervention, intervention_id
+from .interventions import Intervention, Noop, intervention_id
+from .judging import judge
 from .replay.engine import ReplayEngine
 from .replay.reply_store import StoredReply
-from .targets import classify
+from .targets import JudgeTarget, classify, classify_other
 
 STREAM_SIZE = 1_000_000
 """Sample indices set apart for each use, so that `fix` never reuses the draws that made `why` suspect a piece."""
@@ -59,6 +62,8 @@ class Experiment:
     """Called after every draw."""
     record: Record = lambda _: None
     """Gets the trials, some at a time and the rest at `flush`."""
+    watch: Record = lambda _: None
+    """Sees every trial at once."""
     cap: int | None = None
     """Trials at most, those known from before included: an experiment that is done again then comes out the same."""
     drawn: int = 0
@@ -71,6 +76,8 @@ class Experiment:
     """Tokens and known money of all trials, those paid earlier included."""
     models: dict[str, int] = field(default_factory=dict)
     """Models that the provider says have answered → trials."""
+    drift: DriftGuard = field(default_factory=DriftGuard)
+    """Watches whether the model stays the same."""
     _ordered: int = 0
     _used: dict[str, int] = field(default_factory=dict)
     _trials: list[Trial] = field(default_factory=list)
@@ -86,19 +93,36 @@ class Experiment:
         key = digest(body)
         first = self._used.get(key, STREAMS[self.stream])
         self._used[key] = first + count
-        # Of the recorded request: a call whose arguments were removed is still one that the agent has made.
-        known = previous_calls(self.case.api, self.case.request)
         identity = intervention_id(intervention)
+        found = await self.engine.sample(body, first, count)
+        outcomes = await self._outcomes([stored.completion.reply for stored, _ in found])
         trials = [
             Trial(
                 case=self.case, intervention=intervention, intervention_id=identity, stored=stored, cached=cached,
-                outcome=classify(self.case.target, stored.completion.reply, known),
+                outcome=outcome,
             )
-            for stored, cached in await self.engine.sample(body, first, count)
+            for (stored, cached), outcome in zip(found, outcomes, strict=True)
+            if outcome is not None
         ]  # fmt: skip
         self._note(trials)
         self.progress(self)
         return tuple(t.outcome for t in trials)
+
+    async def _outcomes(self, replies: Sequence[ModelReply]) -> list[Outcome | None]:
+        """Returns the classes of replies; None where the budget ended before a judge could tell."""
+        target = self.case.target
+        if not isinstance(target, JudgeTarget):
+            return [classify(target, reply, self._known) for reply in replies]
+        verdicts = await asyncio.gather(*(judge(self.engine, self.case, target, reply) for reply in replies))
+        return [
+            v if v is None else Outcome.TARGET if v else classify_other(reply, self._known)
+            for v, reply in zip(verdicts, replies, strict=True)
+        ]
+
+    @cached_property
+    def _known(self) -> frozenset[tuple[str, str]]:
+        """Calls of the recorded history: one whose arguments were removed is still one that the agent has made."""
+        return previous_calls(self.case.api, self.case.request)
 
     async def draw_all(self, draws: Sequence[Order]) -> tuple[tuple[Outcome, ...], ...]:
         """Draws several interventions at once; the first failure ends the others and is raised.
@@ -124,12 +148,16 @@ class Experiment:
         self.drawn += len(trials)
         self.paid += sum(not t.cached for t in trials)
         for trial in trials:
+            if isinstance(trial.intervention, Noop):
+                is_target = trial.outcome is Outcome.TARGET
+                self.drift.note(is_target=is_target, model=trial.stored.completion.reply.model)
             completion = trial.stored.completion
             self.input_tokens += completion.usage.input_tokens or 0
             self.output_tokens += completion.usage.output_tokens or 0
             self.cost_usd += completion.usage.cost_usd or 0.0
             if completion.reply.model:
                 self.models[completion.reply.model] = self.models.get(completion.reply.model, 0) + 1
+        self.watch(trials)
         self._trials += trials
         if len(self._trials) >= RECORD_EVERY:
             self.flush()

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ..ingest.calls import Api, Body, Json
+from ..ingest.errors import UsageError
 from .attribution.problem import Leaf, Role
 from .document import Document, split
 from .fields import Pointer, TextField, emptied_to_valid, place_words, text_fields, with_values
@@ -75,6 +76,20 @@ class Segmentation:
         place, document, _ = self._documents[index]
         text = document.without(pieces)
         return place.pointer, json.loads(text) if place.is_json else text
+
+    def find(self, name: str) -> int:
+        """Returns the group that a number, or some of its words, name; UsageError when none or several do."""
+        if name.isdecimal() and int(name) < len(self.groups):
+            return int(name)
+        folded = fold(name)
+        said = [self.said(n) for n in range(len(self.groups))]
+        found = [n for n, text in enumerate(said) if text == folded] or [n for n, t in enumerate(said) if folded in t]
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            raise UsageError(f"no piece says {name!r}", hint="`whyspan segments` lists the pieces and their numbers")
+        several = ", ".join(map(str, found[:10]))
+        raise UsageError(f"{len(found)} pieces say {name!r}", hint=f"give a number: {several}")
 
     def groups_saying(self, texts: Collection[str]) -> list[int]:
         """Returns the groups whose text, white space folded, is one of these."""

@@ -22,10 +22,14 @@ COMMANDS = {
     "calls": "Print rebuilt model calls with their completeness.",
     "sql": "Query the store with SQL.",
     "store": "Look after the store: size, soundness, old data.",
+    "segments": "List the pieces of a decision's context.",
+    "odds": "Tell how often the model decides so.",
+    "replay": "Replay a decision with changes.",
     "why": "Find by experiment what caused a decision.",
     "fix": "Measure which changes stop it.",
     "test": "Write a regression test for a decision.",
     "jobs": "Explain many decisions under a budget, again and again.",
+    "cache": "Look after the replies that were paid for.",
     "writeback": "Send claims back into your observability.",
 }
 """Command → its line in `--help`. Modules are imported only when their command runs, so that help stays fast."""

@@ -12,13 +12,15 @@ _HOME = {
     "case": ".analysis.regression.api",
     "fix": ".analysis.fixes.fix",
     "open_store": ".ingest.store",
+    "replay": ".analysis.comparison",
     "why": ".analysis.attribution.why",
 }
 
-__all__ = ["__version__", "case", "fix", "open_store", "why"]
+__all__ = ["__version__", "case", "fix", "open_store", "replay", "why"]
 
 if TYPE_CHECKING:
     from .analysis.attribution.why import why as why
+    from .analysis.comparison import replay as replay
     from .analysis.fixes.fix import fix as fix
     from .analysis.regression.api import case as case
     from .ingest.store import open_store as open_store

@@ -18,7 +18,7 @@ from ...analysis.regression.redaction import SECRETS, user_rule
 from ...analysis.regression.writer import WrittenTest, write_test
 from ...ingest.errors import ExitCode, NotFoundError, UsageError
 from ..output import Paint, Session, write_json
-from ..replaying import ReplayArguments, desk_of, replay_options
+from ..replaying import ReplayArguments, agree, desk_of, replay_options
 from ..report.fix_text import render_fix
 from ..report.test_text import render_written
 from ..selecting import choose_cases, select_option
@@ -103,6 +103,8 @@ def command(
     with desk_of(session, replay) as desk:
         cases = choose_cases(desk.store, run, event, query)
         plan = arguments.plan(desk, event)
+        if not agree(desk, cases, desk.budget.cap, replay):
+            return ExitCode.OK
         reports = [asyncio.run(find_fixes(desk, case, Options(), plan)) for case in cases]
     if query:
         return _print_all(session, reports, as_json)

@@ -9,7 +9,7 @@ from ...analysis.attribution.result import Stop
 from ...analysis.attribution.why import WhyReport, find_cause
 from ...ingest.errors import ExitCode
 from ..output import Paint, Session, write_json
-from ..replaying import ReplayArguments, desk_of, replay_options
+from ..replaying import ReplayArguments, agree, desk_of, replay_options
 from ..report.why_text import render_why
 from ..selecting import choose_cases, select_option, words
 
@@ -35,6 +35,8 @@ def command(
     """
     with desk_of(session, replay) as desk:
         cases = choose_cases(desk.store, run, event, query)
+        if not agree(desk, cases, desk.budget.cap, replay):
+            return ExitCode.OK
         reports = [asyncio.run(find_cause(desk, case, Options(full=full))) for case in cases]
     if as_json:
         write_json({"reports": [r.to_json() for r in reports]} if query else reports[0].to_json())

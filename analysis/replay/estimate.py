@@ -1,0 +1,42 @@
+"""What replays are expected to take, told before they are made. Budgets rely on bounds instead, see `sizing`."""
+
+from dataclasses import dataclass
+
+import orjson
+
+from ...ingest.calls import Body
+from .prices import token_prices_usd
+from .sizing import output_bound
+
+BYTES_PER_TOKEN = 4.0
+"""Of JSON with English text in it; other scripts take up to twice as many tokens."""
+USUAL_OUTPUT = 300
+"""Tokens of a reply, where the request allows so many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """Calls, tokens and money; money is None when the price is not known."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+
+    def __add__(self, more: "Estimate") -> "Estimate":
+        costs = (self.cost_usd, more.cost_usd)
+        return Estimate(
+            calls=self.calls + more.calls,
+            input_tokens=self.input_tokens + more.input_tokens,
+            output_tokens=self.output_tokens + more.output_tokens,
+            cost_usd=None if None in costs else sum(c for c in costs if c is not None),
+        )
+
+
+def estimate(request: Body, calls: int, url: str) -> Estimate:
+    """Returns what so many samples of a request are expected to take at an endpoint."""
+    read = round(len(orjson.dumps(request)) / BYTES_PER_TOKEN) * calls
+    written = min(USUAL_OUTPUT, output_bound(request)) * calls
+    prices = token_prices_usd(str(request.get("model", "")), url)
+    cost = None if prices is None else read * prices[0] + written * prices[2]
+    return Estimate(calls=calls, input_tokens=read, output_tokens=written, cost_usd=cost)

@@ -1,0 +1,38 @@
+"""`whyspan segments`."""
+
+import click
+
+from ...analysis.cases import freeze
+from ...analysis.segments import Segment, segment
+from ...analysis.targets import select
+from ...ingest.rebuild import load_calls
+from ..output import Session, write_json, write_table
+
+
+@click.command(epilog="Example: whyspan segments last tool:forward_email")
+@click.argument("run", default="last")
+@click.argument("event", default="last")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def command(session: Session, run: str, event: str, as_json: bool) -> None:
+    """List the pieces of a decision's context, as `why` removes them.
+
+    A number stands for a text wherever it is said: `whyspan replay RUN EVENT --drop NUMBER` leaves it out.
+    """
+    with session.open_store() as store:
+        case = freeze(*select(load_calls(store, store.resolve_run(run)), event))
+    cut = segment(case.api, case.request)
+    numbers = {i: n for n, ids in enumerate(cut.groups) for i in ids}
+    if as_json:
+        pieces = [{"number": numbers[s.id], **_to_json(s)} for s in cut.segments]
+        write_json({"case_id": case.id, "api": case.api.value, "segments": pieces})
+        return
+    write_table(("piece", "where", "text"), [(numbers[s.id], s.place, s.text) for s in cut.segments], width=76)
+    click.echo(f"\nnext: {session.command(f'replay {run} {event} --drop NUMBER')}")
+
+
+def _to_json(segment: Segment) -> dict[str, object]:
+    return {
+        "text": segment.text, "role": segment.role.value, "place": segment.place, "message": segment.message,
+        "pointer": list(segment.pointer), "start": segment.start, "end": segment.end,
+    }  # fmt: skip
