@@ -20,6 +20,7 @@ COMMANDS = {
     "decisions": "List the decisions one can ask about.",
     "triage": "Rank decisions worth explaining.",
     "calls": "Print rebuilt model calls with their completeness.",
+    "doctor": "Say how complete the recorded calls are and what to switch on.",
     "sql": "Query the store with SQL.",
     "store": "Look after the store: size, soundness, old data.",
     "segments": "List the pieces of a decision's context.",

@@ -8,7 +8,9 @@ import click
 
 from ...ingest.calls import ModelCall
 from ...ingest.errors import NotFoundError, UsageError
+from ...ingest.prices import read_prices
 from ...ingest.rebuild import load_calls
+from ...ingest.settings import load_section
 from ...ingest.store import Store
 from ..output import Session, write_table
 
@@ -29,7 +31,10 @@ def command(session: Session, run: str, everything: bool, as_json: bool) -> None
     if everything and run != "last":
         raise UsageError("give a run or --all, not both")
     with session.open_store() as store:
-        calls = _all_calls(store) if everything else iter(load_calls(store, store.resolve_run(run)))
+        calls: Iterator[ModelCall] = (
+            _all_calls(store) if everything else iter(load_calls(store, store.resolve_run(run)))
+        )
+        calls = read_prices(load_section("prices")).with_costs(calls)
         if as_json:
             for call in calls:
                 click.echo(json.dumps(call.to_json(), ensure_ascii=False, default=str))
@@ -48,7 +53,7 @@ def _all_calls(store: Store) -> Iterator[ModelCall]:
 
 
 def _write(calls: Iterable[ModelCall]) -> None:
-    columns = ("start", "run", "span", "model", "api", "outcome", "tokens", "grade")
+    columns = ("start", "run", "span", "model", "api", "outcome", "tokens", "cost", "grade")
     rows = [
         (
             datetime.fromtimestamp(call.start_ns / 1e9).astimezone().strftime("%m-%d %H:%M:%S"),
@@ -58,6 +63,7 @@ def _write(calls: Iterable[ModelCall]) -> None:
             call.api.value,
             _outcome(call),
             _tokens(call),
+            "" if call.usage.cost_usd is None else f"${call.usage.cost_usd:.4f}",
             call.completeness.grade.value,
         )
         for call in calls

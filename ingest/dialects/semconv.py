@@ -187,6 +187,8 @@ def _conversation(
     messages, system = _messages(attributes, sources), _system(attributes, sources)
     if messages is None:
         return None, system
+    if span.scope.name == _HANDLER:
+        messages = replace(messages, gaps=(*messages.gaps, *_emptied(messages.value)))
     lead = messages.value[0] if messages.value else None
     if system is not None and lead is not None and lead.role == "system" and lead.parts == system.value[0].parts:
         system = None  # OpenLIT writes it to both.
@@ -208,15 +210,13 @@ def _messages(attributes: Attributes, sources: Mapping[str, str]) -> Found[tuple
     if raw is None and isinstance(value, str):
         raw = salvage_list(value)
         gaps = (cut_messages(len(raw), len(value), key),)
-    gaps = (*gaps, *_emptied(raw or ()))
     return Found(read_messages(raw), sources[key], Trust.STRUCTURED, gaps) if raw else None
 
 
-def _emptied(raw: Sequence[Json]) -> Iterator[MissingField]:
-    """Yields the messages whose content is gone: an empty text would still be a part."""
-    for i, item in enumerate(raw):
-        is_input = isinstance(item, Mapping) and item.get("role") in ("system", "developer", "user")
-        if is_input and item.get("parts") == []:
+def _emptied(messages: Sequence[Message]) -> Iterator[MissingField]:
+    """Yields the messages whose content is gone: this library writes a part even for an empty text."""
+    for i, message in enumerate(messages):
+        if not message.parts and message.role != "assistant":
             yield MissingField(
                 name=f"messages[{i}].content (text, images, names)",
                 reason="the instrumentation drops content that is a list of parts",

@@ -1,6 +1,7 @@
 """From spans and logs to the exact requests: read every dialect, merge, repair, encode, name what is missing."""
 
 from .assembly import rebuild_calls
+from .diagnosis import Diagnosis, diagnose
 from .loading import load_calls
 
-__all__ = ["load_calls", "rebuild_calls"]
+__all__ = ["Diagnosis", "diagnose", "load_calls", "rebuild_calls"]
