@@ -1,16 +1,12 @@
 """Which decisions: rows of the view `decisions`, chosen by a condition or by any query that gives their ids."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..ingest.calls import ModelCall
 from ..ingest.errors import NotFoundError, UsageError
 from ..ingest.spans import SpanId, TraceId
 from ..ingest.store import Store
 from ..ingest.store.querying import Result, run_query
-from .cases import Case, freeze
-from .targets import ToolTarget, parse_target, select
 
 KEYS = ("trace_id", "span_id")
 LIMIT = 20
@@ -72,17 +68,3 @@ def read_decisions(result: Result) -> list[Decision]:
         )
         for (trace_id, span_id), row in chosen.items()
     ]
-
-
-def freeze_decision(calls: Sequence[ModelCall], decision: Decision) -> Case:
-    """Returns the case of a chosen decision, from the calls of its run.
-
-    Without an event it is asked why the tool that was called first was called at all, whatever the arguments; of a
-    reply without tools, why it has none. Raises NotReplayableError for a call whose messages were not recorded.
-    """
-    call, target = select(calls, f"span:{decision.span_id}")
-    if decision.event and not decision.event.startswith("span:"):
-        target = parse_target(decision.event)
-    elif decision.event is None and call.replies[0].tool_calls:
-        target = ToolTarget(call.replies[0].tool_calls[0].name)
-    return freeze(call, target)

@@ -28,7 +28,8 @@ def choose_cases(store: "Store", run: str, event: str, query: str) -> list["Case
     Of many, those that cannot be replayed are named on standard error and left out.
     """
     from ..analysis.cases import freeze
-    from ..analysis.selection import freeze_decision, select_decisions
+    from ..analysis.questions import freeze_decision
+    from ..analysis.selection import select_decisions
     from ..analysis.targets import select
     from ..ingest.rebuild import load_calls
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from scipy.stats import beta
+from scipy.special import betainc
 
 from .problem import Tally
 from .result import Claim, Kind
@@ -20,9 +20,10 @@ def is_required(without: Tally, elsewhere: Tally) -> bool:
         elsewhere: outcomes of the baseline and of removals that do not touch the piece; they show the natural
             alternative. Where asking is all the model ever does instead, it says nothing about the piece.
     """
-    asks = beta(without.asks + 0.5, without.other + 0.5)
     usual = (elsewhere.asks + 0.5) / (elsewhere.asks + elsewhere.other + 2.0)
-    return without.asks > without.other and float(asks.sf(usual)) >= _SURE
+    # The posterior (Jeffreys) chance that it asks more than usual: the upper tail of a Beta distribution.
+    more = 1.0 - float(betainc(without.asks + 0.5, without.other + 0.5, usual))
+    return without.asks > without.other and more >= _SURE
 
 
 def with_joint(claims: Sequence[Claim]) -> tuple[Claim, ...]:

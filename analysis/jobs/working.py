@@ -16,8 +16,8 @@ from ...ingest.errors import NotReplayableError, UpstreamError
 from ...ingest.rebuild import load_calls
 from ..cases import Case
 from ..experiment import Experiment
+from ..questions import freeze_decision
 from ..replay.budget import Spend
-from ..selection import freeze_decision
 from .definition import Job, Step
 from .ledger import Item, ItemStatus, Ledger, Run, RunStatus
 from .links import Known

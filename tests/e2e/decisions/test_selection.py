@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from whyspan.analysis.selection import freeze_decision, select_decisions
+from whyspan.analysis.questions import freeze_decision
+from whyspan.analysis.selection import select_decisions
 from whyspan.ingest.errors import NotFoundError, UsageError
 from whyspan.ingest.rebuild import load_calls
 from whyspan.ingest.store import Store
