@@ -134,7 +134,7 @@ class Remote:
                 if not error.transient:
                     raise
                 pause = self._patience.pause_s(attempt, error)
-                logger.warning("%s; trying again in %.1f s", error.message, pause)
+                logger.info("%s; trying again in %.1f s", error.message, pause)
                 self._patience.sleep(pause)
         return call()
 

@@ -1,17 +1,28 @@
-"""Write-back by OTLP/HTTP, in protobuf: the one encoding that every backend takes."""
+"""Write-back by OTLP/HTTP, in protobuf: the one encoding that every backend takes.
+
+A result is a new span in the agent's trace, since finished spans cannot be changed, and a log event where the endpoint
+takes logs. Phoenix, Langfuse and MLflow do not.
+"""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
 from urllib.parse import unquote
 
-import httpx
-
+from ...ingest.conventions import EVALUATION_EVENT
 from ...ingest.errors import UpstreamError, UsageError
-from ...ingest.otlp import encode_traces
-from ...ingest.spans import Span
+from ...ingest.otlp import encode_logs, encode_traces
+from ...ingest.remote import Account, AnsweredError, Patience, Remote
+from ...ingest.spans import LogRecord, Span
+from .delivery import PROTOBUF, Delivery
+from .results import Result
 
 ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 HEADERS_VARIABLE = "OTEL_EXPORTER_OTLP_HEADERS"
+_TRACES, _LOGS = "/v1/traces", "/v1/logs"
+_NO_LOGS = frozenset({404, 405, 415, 501})
+"""Answers of an endpoint that takes no logs."""
 
 
 def resolve_endpoint(endpoint: str | None, environ: Mapping[str, str] | None = None) -> str:
@@ -41,24 +52,92 @@ def send_spans(spans: Sequence[Span], url: str, headers: Mapping[str, str], *, t
 
     Raises UpstreamError when the endpoint does not take all of them.
     """
-    content = {"content-type": "application/x-protobuf", **headers}
-    try:
-        response = httpx.post(url, content=encode_traces(spans), headers=content, timeout=timeout_s)
-    except (httpx.TransportError, httpx.InvalidURL) as error:
-        raise UpstreamError(f"{url} cannot be reached: {error}", transient=True) from error
-    if response.status_code != httpx.codes.OK:
-        raise UpstreamError(f"{url} answered {response.status_code}: {response.text[:200]}")
-    rejected = _rejected(response.content)
-    if rejected:
-        raise UpstreamError(f"{url} rejected {rejected} of {len(spans)} spans")
+    account = Account(base_url=url, headers=headers, keys_hint=f"set {HEADERS_VARIABLE}")
+    with Remote(account, patience=Patience(attempts=1), timeout_s=timeout_s) as remote:
+        _check(remote.send("POST", "", body=encode_traces(spans), headers=PROTOBUF), url)
 
 
-def _rejected(body: bytes) -> int:
+class OtlpTarget:
+    """An OTLP/HTTP endpoint."""
+
+    def __init__(self, remote: Remote, *, has_paths: bool) -> None:
+        self._remote = remote
+        self._has_paths = has_paths
+        """Whether the base URL has `/v1/traces` and `/v1/logs` under it, or is itself where traces go."""
+
+    @property
+    def base_url(self) -> str:
+        """Where it is."""
+        return self._remote.base_url
+
+    def deliveries(self, results: Sequence[Result]) -> list[Delivery]:
+        """Returns a span and a log event a result."""
+        return [delivery for result in results for delivery in self._of(result)]
+
+    def _of(self, result: Result) -> Iterator[Delivery]:
+        span = result.span
+        path = _TRACES if self._has_paths else ""
+        yield Delivery(id=f"span {span.span_id}", path=path, headers=PROTOBUF, body=encode_traces([span]))
+        if self._has_paths:
+            body = encode_logs([_event(result)])
+            yield Delivery(id=f"log {span.span_id}", path=_LOGS, headers=PROTOBUF, body=body, is_optional=True)
+
+    def send(self, delivery: Delivery) -> None:
+        """Sends a span or an event; an endpoint without logs is no failure."""
+        try:
+            answer = self._remote.send(delivery.method, delivery.path, body=delivery.body, headers=PROTOBUF)
+        except AnsweredError as error:
+            if delivery.is_optional and error.status in _NO_LOGS:
+                return
+            raise
+        if delivery.path != _LOGS:
+            _check(answer, self.base_url)
+
+    def is_there(self, delivery: Delivery) -> None:
+        """OTLP has no way to read anything back."""
+
+
+def _event(result: Result) -> LogRecord:
+    """Returns the evaluation event of a result, about the decision's span."""
+    (event,) = (e for e in result.span.events if e.name == EVALUATION_EVENT)
+    return LogRecord(
+        trace_id=result.trace_id,
+        span_id=result.span_id,
+        time_ns=event.time_ns,
+        event_name=EVALUATION_EVENT,
+        attributes=event.attributes,
+        resource=result.span.resource,
+        scope=result.span.scope,
+    )
+
+
+def _check(body: bytes, url: str) -> None:
+    """Raises UpstreamError for an answer that says that a span was rejected."""
     from google.protobuf.message import DecodeError
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 
     try:
-        return int(ExportTraceServiceResponse.FromString(body).partial_success.rejected_spans)
+        partial = ExportTraceServiceResponse.FromString(body).partial_success
     except DecodeError:
-        # Some backends answer 200 with a body of their own; that is not a rejection.
-        return 0
+        return  # Some backends answer 200 with a body of their own; that is not a rejection.
+    if partial.rejected_spans:
+        raise UpstreamError(f"{url} rejected {partial.rejected_spans} spans: {partial.error_message}")
+
+
+@contextmanager
+def open_target(
+    *,
+    endpoint: str | None = None,
+    environ: Mapping[str, str] | None = None,
+    patience: Patience | None = None,
+    **_: Any,
+) -> Iterator[OtlpTarget]:
+    """Opens an endpoint: the argument, or what the standard exporter variables say.
+
+    Raises UsageError when there is none.
+    """
+    url = resolve_endpoint(endpoint, environ)
+    base = url.removesuffix(_TRACES)
+    account = Account(base_url=base, headers=headers_from(environ), keys_hint=f"set {HEADERS_VARIABLE}")
+    with Remote(account, patience=patience) as remote:
+        yield OtlpTarget(remote, has_paths=base != url)

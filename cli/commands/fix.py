@@ -22,6 +22,7 @@ from ..replaying import ReplayArguments, agree, desk_of, replay_options
 from ..report.fix_text import render_fix
 from ..report.test_text import render_written
 from ..selecting import choose_cases, select_option
+from ..writing_back import write_back_claims, writeback_option
 
 FILE = click.Path(path_type=Path)
 
@@ -84,10 +85,19 @@ def _fix_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @select_option
 @_fix_options
 @replay_options
+@writeback_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def command(
-    session: Session, /, run: str, event: str, query: str, replay: ReplayArguments, as_json: bool, **given: Any
+    session: Session,
+    /,
+    run: str,
+    event: str,
+    query: str,
+    replay: ReplayArguments,
+    writeback: tuple[str, ...],
+    as_json: bool,
+    **given: Any,
 ) -> int:
     """Measure which changes stop a decision, and whether they break others.
 
@@ -106,6 +116,7 @@ def command(
         if not agree(desk, cases, desk.budget.cap, replay):
             return ExitCode.OK
         reports = [asyncio.run(find_fixes(desk, case, Options(), plan)) for case in cases]
+    write_back_claims(session, (c for report in reports for c in (*report.why.claims, *report.claims)), writeback)
     if query:
         return _print_all(session, reports, as_json)
     report = reports[0]

@@ -12,6 +12,7 @@ from ..output import Paint, Session, write_json
 from ..replaying import ReplayArguments, agree, desk_of, replay_options
 from ..report.why_text import render_why
 from ..selecting import choose_cases, select_option, words
+from ..writing_back import write_back_claims, writeback_option
 
 
 @click.command(epilog="Example: whyspan why last tool:forward_email --base-url http://127.0.0.1:8000/v1")
@@ -19,11 +20,19 @@ from ..selecting import choose_cases, select_option, words
 @click.argument("event", default="last")
 @select_option
 @replay_options
+@writeback_option
 @click.option("--full", is_flag=True, help="Find every cause, not only enough for a headline.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def command(
-    session: Session, run: str, event: str, query: str, replay: ReplayArguments, full: bool, as_json: bool
+    session: Session,
+    run: str,
+    event: str,
+    query: str,
+    replay: ReplayArguments,
+    writeback: tuple[str, ...],
+    full: bool,
+    as_json: bool,
 ) -> int:
     """Find by experiment what caused a decision.
 
@@ -45,6 +54,7 @@ def command(
             click.echo(line)
         if any(report.headline for report in reports):
             click.echo(f"next: {session.command(f'fix {words(run, event, query)}{replay.words()}')}")
+    write_back_claims(session, (claim for report in reports for claim in report.claims), writeback)
     return max((_exit_code(report) for report in reports), default=ExitCode.FINDING)
 
 

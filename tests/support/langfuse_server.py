@@ -36,6 +36,7 @@ class LangfuseServer(Backend):
         self.media: dict[str, tuple[str, bytes]] = {}
         self.page_limit: int | None = None
         """Serve smaller pages than asked for."""
+        self.loses_scores = False
 
     @property
     def has_v2(self) -> bool:
@@ -88,6 +89,7 @@ class LangfuseServer(Backend):
 
     def _v3_scores(self, call: Call) -> Answer:
         found = [s for s in self._selected_scores(call) if s["id"] > call.one("cursor")]
+        found = [s for s in found if call.one("id", s["id"]) == s["id"]]
         limit = min(int(call.one("limit", "50")), self.page_limit or 100)
         data = [_score_v3(s) for s in found[:limit]]
         more = {"cursor": data[-1]["id"]} if len(found) > limit else {}
@@ -110,6 +112,8 @@ class LangfuseServer(Backend):
             return Answer(body=trace) if trace else Answer(404, {"message": "Trace not found", "error": "NotFound"})
         if path == "/scores":
             return self._numbered(call, self._selected_scores(call))
+        if path.startswith("/scores/") and (score := self.scores.get(path.rpartition("/")[2])):
+            return Answer(body=score)
         return Answer(404, {"message": "Not found"})
 
     def traces(self) -> dict[str, dict[str, Any]]:
@@ -141,7 +145,8 @@ class LangfuseServer(Backend):
         moment = "2026-11-30T12:00:00.000Z"
         known = {"environment": "default", "source": "API", "projectId": "proj1", "timestamp": moment}
         score = {**known, "createdAt": moment, "updatedAt": moment, **call.body}
-        self.scores[score["id"]] = score
+        if not self.loses_scores:
+            self.scores[score["id"]] = score
         return Answer(body={"id": score["id"]})
 
 
