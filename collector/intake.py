@@ -53,14 +53,14 @@ class Intake:
         valid = self._decoded(Signal.TRACES, keep_valid_spans, body)
         self.meters.rejected_spans.inc(valid.rejected)
         if valid.accepted:
-            payload = self.redactor.clean_traces(valid.payload)
+            payload = self.redactor.clean_traces(valid.message, valid.payload)
             await self._store(Signal.TRACES, FrameKind.TRACES, payload, valid.accepted)
         return Receipt(rejected=valid.rejected, message=valid.reason)
 
     async def _accept_logs(self, body: bytes) -> Receipt:
         valid = self._decoded(Signal.LOGS, check_logs, body)
         if valid.accepted:
-            payload = self.redactor.clean_logs(valid.payload)
+            payload = self.redactor.clean_logs(valid.message, valid.payload)
             await self._store(Signal.LOGS, FrameKind.LOGS, payload, valid.accepted)
         return Receipt(rejected=0, message=valid.reason)
 

@@ -11,8 +11,6 @@ from fnmatch import translate
 from typing import Any
 
 from ..ingest.errors import ConfigError
-from ..ingest.otlp.logs import parse_logs
-from ..ingest.otlp.traces import parse_traces
 from ..ingest.settings import nearest
 
 PRESETS: Mapping[str, str] = {
@@ -30,7 +28,11 @@ _LEAKS = re.compile(
     re.IGNORECASE,
 )
 """Attributes into which instrumentations write secrets of the process unasked."""
-_LEAK_MARKS = (b"langsmith.metadata.LANG", b".header.")
+_LEAKY_SCOPES = re.compile(
+    r"langsmith|http|requests|urllib|[aw]sgi|flask|django|fastapi|starlette|tornado|falcon|pyramid|express",
+    re.IGNORECASE,
+)
+_LEAK_MARKS = (b"langsmith.metadata.LANG", b"http.request.header.", b"http.response.header.")
 _OPTIONS = ("presets", "patterns", "attributes")
 REDACTED = "[redacted]"
 
@@ -60,36 +62,42 @@ class Redactor:
     keys: re.Pattern[str] | None = None
     """Attributes whose value goes as a whole."""
 
-    def clean_traces(self, payload: bytes) -> bytes:
-        """Returns a trace export request without what is to be taken out."""
-        if not self._is_needed(payload):
+    def clean_traces(self, request: Any, payload: bytes) -> bytes:
+        """Returns a trace export request (given parsed, and as bytes) without what is to be taken out."""
+        groups = [(group, scope_group) for group in request.resource_spans for scope_group in group.scope_spans]
+        if not self._is_needed([scope_group.scope.name for _, scope_group in groups], payload):
             return payload
-        request = parse_traces(payload)
-        for group in request.resource_spans:
+        for group, scope_group in groups:
             self._clean_attributes(group.resource.attributes)
-            for scope_group in group.scope_spans:
-                self._clean_attributes(scope_group.scope.attributes)
-                for span in scope_group.spans:
-                    self._clean_span(span)
-        return request.SerializeToString()
+            self._clean_attributes(scope_group.scope.attributes)
+            for span in scope_group.spans:
+                self._clean_span(span)
+        cleaned: bytes = request.SerializeToString()
+        return cleaned
 
-    def clean_logs(self, payload: bytes) -> bytes:
-        """Returns a log export request without what is to be taken out."""
-        if not self._is_needed(payload):
+    def clean_logs(self, request: Any, payload: bytes) -> bytes:
+        """Returns a log export request (given parsed, and as bytes) without what is to be taken out."""
+        groups = [(group, scope_group) for group in request.resource_logs for scope_group in group.scope_logs]
+        if not self._is_needed([scope_group.scope.name for _, scope_group in groups], payload):
             return payload
-        request = parse_logs(payload)
-        for group in request.resource_logs:
+        for group, scope_group in groups:
             self._clean_attributes(group.resource.attributes)
-            for scope_group in group.scope_logs:
-                self._clean_attributes(scope_group.scope.attributes)
-                for record in scope_group.log_records:
-                    self._clean_attributes(record.attributes)
-                    self._clean_value(record.body)
-        return request.SerializeToString()
+            self._clean_attributes(scope_group.scope.attributes)
+            for record in scope_group.log_records:
+                self._clean_attributes(record.attributes)
+                self._clean_value(record.body)
+        cleaned: bytes = request.SerializeToString()
+        return cleaned
 
-    def _is_needed(self, payload: bytes) -> bool:
-        """Tells whether the request has to be taken apart; the known leaks leave marks that are quickly looked for."""
-        return bool(self.patterns or self.keys) or any(mark in payload for mark in _LEAK_MARKS)
+    def _is_needed(self, scopes: Iterable[str], payload: bytes) -> bool:
+        """Tells whether the request has to be gone through.
+
+        Looking for the marks of leaks in all bytes costs as much as parsing them, so only the instrumentations that
+        are known to leak are suspected.
+        """
+        if self.patterns or self.keys:
+            return True
+        return any(map(_LEAKY_SCOPES.search, scopes)) and any(mark in payload for mark in _LEAK_MARKS)
 
     def _clean_span(self, span: Any) -> None:
         span.name = self._clean_text(span.name)

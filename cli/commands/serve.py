@@ -1,6 +1,7 @@
 """`whyspan serve`: receive OTLP into the store."""
 
 import asyncio
+import gc
 import json
 import logging
 import os
@@ -58,6 +59,8 @@ def command(session: Session, /, log_format: str, as_json: bool, **options: Any)
         else:
             click.echo(_greeting(session, endpoints, config))
 
+    gc.freeze()  # what is imported stays; requests hold no cycles, so that looking for them can be rare
+    gc.set_threshold(50_000, 20, 20)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(serve(config, redactor, announce))
 

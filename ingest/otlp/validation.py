@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 
+from google.protobuf.message import Message
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
@@ -21,8 +22,10 @@ _REPAIRED = "text that is not UTF-8 was kept as bytes"
 class ValidRequest:
     """The storable part of an export request."""
 
+    message: Message
+    """The request, parsed, without the rejected spans."""
     payload: bytes
-    """The request, without the rejected spans."""
+    """The same as bytes."""
     accepted: int
     rejected: int
     reason: str = ""
@@ -38,13 +41,14 @@ def keep_valid_spans(payload: bytes) -> ValidRequest:
     groups = [scope_spans.spans for group in parsed.message.resource_spans for scope_spans in group.scope_spans]
     total, reason = sum(map(len, groups)), _REPAIRED if parsed.is_repaired else ""
     if all(map(_are_valid, groups)):
-        return ValidRequest(payload=parsed.payload, accepted=total, rejected=0, reason=reason)
+        return ValidRequest(message=parsed.message, payload=parsed.payload, accepted=total, rejected=0, reason=reason)
     for spans in groups:
         valid = [span for span in spans if _is_valid(span)]
         del spans[:]
         spans.extend(valid)
     rejected = total - sum(map(len, groups))
     return ValidRequest(
+        message=parsed.message,
         payload=parsed.message.SerializeToString(),
         accepted=total - rejected,
         rejected=rejected,
@@ -57,7 +61,8 @@ def check_logs(payload: bytes) -> ValidRequest:
     parsed = parse(payload, ExportLogsServiceRequest)
     groups = [group.log_records for logs in parsed.message.resource_logs for group in logs.scope_logs]
     reason = _REPAIRED if parsed.is_repaired else ""
-    return ValidRequest(payload=parsed.payload, accepted=sum(map(len, groups)), rejected=0, reason=reason)
+    accepted = sum(map(len, groups))
+    return ValidRequest(message=parsed.message, payload=parsed.payload, accepted=accepted, rejected=0, reason=reason)
 
 
 def _are_valid(spans: Iterable[SpanMessage]) -> bool:

@@ -5,13 +5,16 @@ import pytest
 from whyspan.collector.redaction import REDACTED, build_redactor
 from whyspan.ingest.errors import ConfigError
 from whyspan.ingest.otlp import decode_logs, decode_traces, encode_logs, encode_traces
-from whyspan.ingest.spans import LogRecord, Resource, Span, SpanEvent, SpanId, TraceId
+from whyspan.ingest.otlp.logs import parse_logs
+from whyspan.ingest.otlp.traces import parse_traces
+from whyspan.ingest.spans import LogRecord, Resource, Scope, Span, SpanEvent, SpanId, TraceId
 
 
 def cleaned(section: dict[str, Any], **over: Any) -> Span:
     fields: dict[str, Any] = {"name": "s", "start_ns": 1, "end_ns": 2, **over}
     span = Span(trace_id=TraceId("1" * 32), span_id=SpanId("2" * 16), **fields)
-    [only] = decode_traces(build_redactor(section).clean_traces(encode_traces([span])))
+    payload = encode_traces([span])
+    [only] = decode_traces(build_redactor(section).clean_traces(parse_traces(payload), payload))
     return only
 
 
@@ -61,18 +64,20 @@ def test_attributes_go_by_name_whatever_their_value() -> None:
 def test_known_leaks_are_always_closed() -> None:
     leaks = {"langsmith.metadata.LANGSMITH_API_KEY": "x", "http.request.header.authorization": ("Bearer x",)}
     kept = {"langsmith.metadata.user": "u", "http.request.header.accept": ("*/*",)}
-    assert cleaned({}, attributes={**leaks, **kept}).attributes == {**dict.fromkeys(leaks, REDACTED), **kept}
+    span = cleaned({}, attributes={**leaks, **kept}, scope=Scope(name="langsmith"))
+    assert span.attributes == {**dict.fromkeys(leaks, REDACTED), **kept}
 
 
 def test_log_bodies_and_attributes_are_cleaned() -> None:
     record = LogRecord(time_ns=1, body={"content": "a@b.example"}, attributes={"k": "a@b.example"})
-    [log] = decode_logs(build_redactor({"presets": ["email"]}).clean_logs(encode_logs([record])))
+    payload = encode_logs([record])
+    [log] = decode_logs(build_redactor({"presets": ["email"]}).clean_logs(parse_logs(payload), payload))
     assert (log.body, log.attributes) == ({"content": "[redacted:email]"}, {"k": "[redacted:email]"})
 
 
 def test_without_need_a_request_is_not_touched() -> None:
-    payload = b"not even protobuf"
-    assert build_redactor({}).clean_traces(payload) is payload
+    payload = encode_traces([])
+    assert build_redactor({}).clean_traces(parse_traces(payload), payload) is payload
 
 
 @pytest.mark.parametrize(
