@@ -17,13 +17,13 @@ from ...analysis.attribution.why import WhyReport, find_cause
 from ...analysis.desk import Desk
 from ...analysis.fixes.fix import FixReport, find_fixes
 from ...analysis.regression.writer import write_test
-from ...analysis.writeback.otlp import resolve_endpoint, send_spans
 from ...collector.background import RunningCollector, running_collector
 from ..commands.writeback import claim_spans
 from ..output import Session, write_table
 from ..replaying import ReplayArguments, desk_of
 from ..report.fix_text import render_fix
 from ..report.why_text import render_why
+from ..writing_back import Sending, send_claims, summary
 from .agent import Run, Scenario
 from .hunting import hunt
 from .models import ChatModel
@@ -152,11 +152,14 @@ class Tour:
 
     def _write_back(self, failed: Run, collector: RunningCollector) -> None:
         self.narrator.heading(6, "write it back", "whyspan writeback last --endpoint URL")
-        url, query = resolve_endpoint(collector.http_endpoint), QUERY.format(trace=failed.trace_id[:12])
+        query = QUERY.format(trace=failed.trace_id[:12])
+        sending = Sending(to="otlp", endpoint=collector.http_endpoint, include_content=True)
         with self.session.open_store() as store:
-            spans = claim_spans(store, failed.trace_id)
-        send_spans(spans, url, {})
-        self.narrator.say(f"{len(spans)} claims sent to {url}, as spans in the agent's own trace")
+            claims = claim_spans(store, failed.trace_id)
+            outcome, _ = send_claims(store, claims, sending)
+        self.narrator.say(
+            f"{len(claims)} claims, each a span in the agent's own trace and a log event; {summary('otlp', outcome)}"
+        )
         self.narrator.lines(["", self.narrator.paint(query, dim=True)])
         with self.session.open_store() as store, store.connect() as db:
             result = db.execute(query)
