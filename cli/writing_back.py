@@ -15,12 +15,12 @@ from ..analysis.writeback.outbox import Outbox
 from ..analysis.writeback.registry import targets
 from ..analysis.writeback.results import Result, claims_of_run, decisions_of, results_of
 from ..ingest.conventions import CLAIM_ID
-from ..ingest.errors import ExitCode, UsageError
+from ..ingest.errors import ExitCode, UpstreamError, UsageError
 from ..ingest.remote import Patience
 from ..ingest.settings import nearest
 from ..ingest.spans import Span, TraceId
 from ..ingest.store import Store
-from .output import Session
+from .output import Session, printable
 
 PATIENCE = Patience(attempts=3)
 """Not long: what is not sent stays in the outbox."""
@@ -49,9 +49,10 @@ def writeback_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _known(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
-    # Before anything is paid for.
+    # A wrong name or a missing key must show before anything is paid for.
     for name in names:
-        _opener(name)
+        with _open(Sending(to=name)):
+            pass
     return names
 
 
@@ -73,8 +74,12 @@ def write_back_claims(session: Session, made: Iterable[Claim], to: Sequence[str]
         kept = [span for run in runs for span in claims_of_run(store, TraceId(run))]
         spans = [span for span in kept if span.attributes[CLAIM_ID] in ids]
         for name in to:
-            outcome, _ = send_claims(store, spans, Sending(to=name))
-            click.echo(summary(name, outcome), err=True)
+            try:
+                outcome, _ = send_claims(store, spans, Sending(to=name))
+                click.echo(summary(name, outcome), err=True)
+            except UpstreamError as error:
+                # The experiment is paid for; its report must come out whatever the other side does.
+                click.echo(f"warning: {printable(error.message)}; {error.hint}", err=True)
 
 
 def _open(sending: Sending) -> AbstractContextManager[Target]:
