@@ -2,18 +2,21 @@
 
 import hashlib
 import json
+from dataclasses import asdict, is_dataclass
+
+import orjson
 
 from ..ingest.calls import Json
 
 
 def canonical_json(value: Json) -> str:
     """Returns a value's canonical JSON: keys sorted, no spaces, non-ASCII kept (in the spirit of RFC 8785)."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _canonical_bytes(value).decode("utf-8", "surrogatepass")
 
 
 def digest(value: Json) -> str:
     """Returns the SHA-256 of a value's canonical JSON, 64 hex digits."""
-    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(_canonical_bytes(value)).hexdigest()
 
 
 def canonical_arguments(text: str) -> str:
@@ -22,3 +25,30 @@ def canonical_arguments(text: str) -> str:
         return canonical_json(json.loads(text))
     except ValueError:
         return canonical_json(text)
+
+
+def encode_json(value: Json) -> bytes:
+    """Returns compact JSON in UTF-8; what UTF-8 cannot hold, a lone surrogate, is escaped."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return json.dumps(
+            asdict(value) if is_dataclass(value) and not isinstance(value, type) else value, separators=(",", ":")
+        ).encode()
+
+
+def decode_json(data: bytes | str) -> Json:
+    """Reads JSON; ValueError when it is none. Lone surrogates, which orjson refuses, are kept."""
+    try:
+        return orjson.loads(data)
+    except ValueError:
+        return json.loads(data)
+
+
+def _canonical_bytes(value: Json) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        # Lone surrogates and integers beyond 64 bits, which JSON may hold and orjson refuses.
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return text.encode("utf-8", "surrogatepass")

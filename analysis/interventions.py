@@ -15,6 +15,7 @@ from ..ingest.errors import FormatError, UsageError
 from .attribution.problem import Role
 from .canonical import canonical_json, digest
 from .cases import Case
+from .document.json_text import is_container
 from .fields import (
     Pointer,
     emptied_to_valid,
@@ -145,7 +146,10 @@ class Replace(_Edit):
 
 
 def _replaced(value: Any, old: str, new: str) -> Any:
-    """Returns a value with a text replaced in its strings, JSON strings opened; None when it is not there."""
+    """Returns a value with a text replaced in its strings, JSON in them opened; None when it is not there."""
+    if isinstance(value, str) and is_container(value):
+        inner = _replaced(json.loads(value), old, new)
+        return None if inner is None else json.dumps(inner, ensure_ascii=False)
     if isinstance(value, str):
         return value.replace(old, new) if old in value else None
     if isinstance(value, dict):

@@ -62,13 +62,15 @@ class TurnForm:
         kept: list[Any] = []
         last = ""
         for index, (turn, old) in enumerate(zip(turns, before, strict=True)):
-            following = next((s for s in speakers[index + 1 :] if s), "") if turn is not old else ""
-            must_stay = (
-                index in ends
-                or bool(speakers[index] and last == following)
-                or self.is_bound(turn, turns[index - 1] if index else {})
-            )
-            mended = turn if turn is old else self.mend_turn(turn, old, must_stay)
+            mended = turn
+            if turn is not old:
+                following = next((s for s in speakers[index + 1 :] if s), "")
+                must_stay = (
+                    index in ends
+                    or bool(speakers[index] and last == following)
+                    or self.is_bound(turn, turns[index - 1] if index else {})
+                )
+                mended = self.mend_turn(turn, old, must_stay)
             if mended is not None:
                 kept.append(mended)
                 last = speakers[index] or last

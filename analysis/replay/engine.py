@@ -3,7 +3,7 @@
 import asyncio
 import random
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import replace
 
 from ...ingest.calls import Body, ModelReply
@@ -43,6 +43,7 @@ class ReplayEngine:
         self.budget = budget
         self._replies = replies
         self._writes = GroupCommit(replies)
+        self._concurrency = concurrency
         self._slots = asyncio.Semaphore(concurrency)
         self._limiter = Limiter(limits or Limits())
         self._has_rate = limits is not None and limits != Limits()
@@ -69,16 +70,23 @@ class ReplayEngine:
             left = samples
             while left:
                 size = max(1, self.provider.batch)
-                chunks = [left[i : i + size] for i in range(0, len(left), size)]
+                chunks = iter([left[i : i + size] for i in range(0, len(left), size)])
                 before = len(answered)
-                await _all([self._ask_once(request, key, chunk, answered) for chunk in chunks])
+                workers = min(-(-len(left) // size), self._concurrency)
+                await _all([self._work(request, key, chunks, answered) for _ in range(workers)])
                 if len(answered) == before:
                     break
                 done = {r.sample for r in answered}
                 left = [i for i in left if i not in done]
         finally:
             self.budget.settle(len(samples), len(answered))
+            self._writes.flush()
         return answered
+
+    async def _work(self, request: Body, key: str, chunks: Iterator[list[int]], answered: list[StoredReply]) -> None:
+        """Asks for chunks of samples, one after the other; several workers share the chunks."""
+        for chunk in chunks:
+            await self._ask_once(request, key, chunk, answered)
 
     async def _ask_once(self, request: Body, key: str, samples: list[int], answered: list[StoredReply]) -> None:
         """One request to the model, for as many of the samples as it gives; none when a cap would be passed."""
@@ -101,7 +109,7 @@ class ReplayEngine:
             StoredReply(sample=sample, completion=completion, start_ns=start_ns, end_ns=end_ns)
             for sample, completion in zip(samples, completions, strict=False)
         ]
-        await self._writes.add(self.provider.endpoint, key, replies)
+        self._writes.add(self.provider.endpoint, key, replies)
         answered += replies
 
     async def _attempt(self, request: Body, count: int) -> Sequence[Completion]:

@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-import orjson
-
 from ...ingest.calls import Body
+from ..canonical import encode_json
 from .prices import token_prices_usd
 from .sizing import output_bound
 
@@ -35,7 +34,7 @@ class Estimate:
 
 def estimate(request: Body, calls: int, url: str) -> Estimate:
     """Returns what so many samples of a request are expected to take at an endpoint."""
-    read = round(len(orjson.dumps(request)) / BYTES_PER_TOKEN) * calls
+    read = round(len(encode_json(request)) / BYTES_PER_TOKEN) * calls
     written = min(USUAL_OUTPUT, output_bound(request)) * calls
     prices = token_prices_usd(str(request.get("model", "")), url)
     cost = None if prices is None else read * prices[0] + written * prices[2]

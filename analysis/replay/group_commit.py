@@ -5,33 +5,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ...ingest.errors import StoreError
-from .reply_store import ReplyStore, StoredReply
+from .reply_store import Entry, ReplyStore, StoredReply
 
 
 @dataclass
 class GroupCommit:
-    """Collects what is added within one turn of the event loop; `add` returns once it is stored."""
+    """Collects what is added within one turn of the event loop, and stores it at the turn's end or at `flush`."""
 
     store: ReplyStore
-    _entries: list[tuple[str, str, Sequence[StoredReply]]] = field(default_factory=list)
-    _stored: asyncio.Future[None] | None = None
+    _entries: list[Entry] = field(default_factory=list)
+    _is_due: bool = False
+    _failure: StoreError | None = None
 
-    async def add(self, endpoint: str, request_digest: str, replies: Sequence[StoredReply]) -> None:
-        """Keeps replies durably; StoreError when that fails."""
+    def add(self, endpoint: str, request_digest: str, replies: Sequence[StoredReply]) -> None:
+        """Takes replies; they are durable once `flush` has returned."""
         self._entries.append((endpoint, request_digest, replies))
-        if self._stored is None:
-            loop = asyncio.get_running_loop()
-            self._stored = loop.create_future()
-            loop.call_soon(self._flush)
-        await asyncio.shield(self._stored)
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_soon(self._write)
 
-    def _flush(self) -> None:
-        entries, self._entries = self._entries, []
-        stored, self._stored = self._stored, None
-        assert stored is not None  # `add` made it before it asked for the flush
+    def flush(self) -> None:
+        """Stores what is not stored yet; StoreError when that, or an earlier turn's, failed."""
+        self._write()
+        if self._failure is not None:
+            raise self._failure
+
+    def _write(self) -> None:
+        entries, self._entries, self._is_due = self._entries, [], False
+        if not entries:
+            return
         try:
             self.store.add(entries)
         except StoreError as error:
-            stored.set_exception(error)
-        else:
-            stored.set_result(None)
+            self._failure = error

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
-import orjson
-
 from ...ingest.calls import ModelReply, ToolCall, Usage
 from ...ingest.errors import StoreError
+from ..canonical import decode_json, encode_json
 from .completion import Completion
 
 
@@ -137,10 +136,10 @@ class SqliteReplyStore:
 
 
 def _dump(value: ModelReply | Usage) -> str:
-    return orjson.dumps(value).decode()
+    return encode_json(value).decode()
 
 
 def _decode(reply: str, usage: str) -> Completion:
-    fields = orjson.loads(reply)
+    fields = decode_json(reply)
     fields["tool_calls"] = tuple(ToolCall(**c) for c in fields["tool_calls"])
-    return Completion(reply=ModelReply(**fields), usage=Usage(**orjson.loads(usage)))
+    return Completion(reply=ModelReply(**fields), usage=Usage(**decode_json(usage)))

@@ -7,9 +7,8 @@ some requests, the bound follows the largest ratio seen, with a margin: a remova
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from ...ingest.calls import Body
+from ..canonical import encode_json
 
 MARGIN = 1.5
 IMAGE_TOKENS = 4_000
@@ -54,7 +53,7 @@ def output_bound(body: Body) -> int:
 def _size(body: Body) -> tuple[int, int]:
     """Returns bytes of JSON without inline files, and the number of those."""
     blobs = list(_blobs(body))
-    return len(orjson.dumps(body)) - sum(map(len, blobs)), len(blobs)
+    return len(encode_json(body)) - sum(map(len, blobs)), len(blobs)
 
 
 def _blobs(value: Any) -> Any:

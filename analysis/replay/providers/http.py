@@ -9,11 +9,10 @@ from functools import cache
 from typing import Any, Protocol
 
 import httpx
-import orjson
 
 from ....ingest.calls import Body, Json, ModelReply
 from ....ingest.errors import UpstreamError
-from ...canonical import digest
+from ...canonical import decode_json, digest, encode_json
 from ..completion import Completion
 
 CONNECT_TIMEOUT_S = 10.0
@@ -106,7 +105,7 @@ class HttpProvider:
         try:
             return await self._client.post(
                 f"{url.rstrip('/')}{self._wire.path(request)}",
-                content=orjson.dumps(self._wire.encode(request, count)),
+                content=encode_json(self._wire.encode(request, count)),
                 headers={"content-type": "application/json"},
                 params=self._target.query or None,
             )
@@ -131,7 +130,7 @@ class HttpProvider:
                 return [filtered]
             raise failure(self._target.url, response)
         try:
-            return self._wire.decode(orjson.loads(response.content))
+            return self._wire.decode(decode_json(response.content))
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise UpstreamError(
                 f"{self._target.url} answered something that is no reply: {response.text[:200]!r}",
