@@ -29,6 +29,8 @@ COMMANDS = {
     "why": "Find by experiment what caused a decision.",
     "fix": "Measure which changes stop it.",
     "test": "Write a regression test for a decision.",
+    "export": "Render claims for a CI run: summary, JUnit XML, HTML, SARIF.",
+    "ci": "Render a pull-request comment.",
     "jobs": "Explain many decisions under a budget, again and again.",
     "cache": "Look after the replies that were paid for.",
     "writeback": "Send claims back into your observability.",

@@ -165,9 +165,14 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a text file by a temporary name, so that a reader or a crash never sees half of it."""
+    """Writes a text file by a temporary name, so that a reader or a crash never sees half of it.
+
+    Half of a surrogate pair, which JSON of a trace may hold, is written as its escape, which JSON reads back.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False, suffix=".tmp") as file:
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", errors="backslashreplace", dir=path.parent, delete=False, suffix=".tmp"
+    ) as file:
         file.write(text)
     os.chmod(file.name, 0o644)
     os.replace(file.name, path)

@@ -94,6 +94,7 @@ class Check:
             "max_rate": self.max_rate,
             "mode": self.mode,
             "case": self.case_path.name,
+            "case_path": str(self.case_path),
             "case_id": self.case.id,
             "target": self.case.target.spec,
             "trace_id": origin.trace_id,
