@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict
 
 import orjson
 
@@ -28,21 +28,11 @@ def canonical_arguments(text: str) -> str:
 
 
 def encode_json(value: Json) -> bytes:
-    """Returns compact JSON in UTF-8; what UTF-8 cannot hold, a lone surrogate, is escaped."""
+    """Returns compact JSON in UTF-8 of a value, or of a dataclass; a lone surrogate, which UTF-8 lacks, is escaped."""
     try:
         return orjson.dumps(value)
     except TypeError:
-        return json.dumps(
-            asdict(value) if is_dataclass(value) and not isinstance(value, type) else value, separators=(",", ":")
-        ).encode()
-
-
-def decode_json(data: bytes | str) -> Json:
-    """Reads JSON; ValueError when it is none. Lone surrogates, which orjson refuses, are kept."""
-    try:
-        return orjson.loads(data)
-    except ValueError:
-        return json.loads(data)
+        return json.dumps(value, separators=(",", ":"), default=asdict).encode()
 
 
 def _canonical_bytes(value: Json) -> bytes:

@@ -12,17 +12,23 @@ _HOME = {
     "case": ".analysis.regression.api",
     "fix": ".analysis.fixes.fix",
     "open_store": ".ingest.store",
-    "replay": ".analysis.comparison",
+    "record": ".ingest.record",
+    "replay": ".analysis.replays",
+    "run": ".ingest.record",
+    "tool": ".ingest.record",
     "why": ".analysis.attribution.why",
 }
 
-__all__ = ["__version__", "case", "fix", "open_store", "replay", "why"]
+__all__ = ["__version__", "case", "fix", "open_store", "record", "replay", "run", "tool", "why"]
 
 if TYPE_CHECKING:
     from .analysis.attribution.why import why as why
-    from .analysis.comparison import replay as replay
     from .analysis.fixes.fix import fix as fix
     from .analysis.regression.api import case as case
+    from .analysis.replays import replay as replay
+    from .ingest.record import record as record
+    from .ingest.record import run as run
+    from .ingest.record import tool as tool
     from .ingest.store import open_store as open_store
 
 

@@ -4,6 +4,7 @@ A reply is found by endpoint, request digest and sample index. The sample index 
 different entries, so the store never makes a random model look deterministic.
 """
 
+import json
 import sqlite3
 import time
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from typing import Protocol, TypeAlias
 
 from ...ingest.calls import ModelReply, ToolCall, Usage
 from ...ingest.errors import StoreError
-from ..canonical import decode_json, encode_json
+from ..canonical import encode_json
 from .completion import Completion
 
 
@@ -140,6 +141,6 @@ def _dump(value: ModelReply | Usage) -> str:
 
 
 def _decode(reply: str, usage: str) -> Completion:
-    fields = decode_json(reply)
+    fields = json.loads(reply)
     fields["tool_calls"] = tuple(ToolCall(**c) for c in fields["tool_calls"])
-    return Completion(reply=ModelReply(**fields), usage=Usage(**decode_json(usage)))
+    return Completion(reply=ModelReply(**fields), usage=Usage(**json.loads(usage)))

@@ -4,7 +4,7 @@ import asyncio
 
 import click
 
-from ...analysis.comparison import compare
+from ...analysis.replays import compare
 from ...ingest.errors import ExitCode
 from ..output import Paint, Session, write_json
 from ..replaying import ReplayArguments, agree, desk_of, replay_options

@@ -8,7 +8,6 @@ from typing import Any
 import click
 
 from ...analysis.cases import Case
-from ...analysis.comparison import compare
 from ...analysis.interventions import (
     Drop,
     InsertRule,
@@ -19,6 +18,7 @@ from ...analysis.interventions import (
     SwapModel,
     SystemPrompt,
 )
+from ...analysis.replays import compare
 from ...analysis.segments import segment
 from ...ingest.errors import ExitCode, UsageError
 from ..output import Paint, Session, write_json

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from ...analysis.comparison import ReplayReport, Row
+from ...analysis.replays import ReplayReport, Row
 from ..output import Paint, shorten, text_width
 
 BAR = 20

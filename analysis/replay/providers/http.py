@@ -1,5 +1,6 @@
 """What all HTTP providers share: one POST, and what its failures mean. An API adds how it is written and read."""
 
+import json
 import ssl
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ import httpx
 
 from ....ingest.calls import Body, Json, ModelReply
 from ....ingest.errors import UpstreamError
-from ...canonical import decode_json, digest, encode_json
+from ...canonical import digest, encode_json
 from ..completion import Completion
 
 CONNECT_TIMEOUT_S = 10.0
@@ -130,7 +131,7 @@ class HttpProvider:
                 return [filtered]
             raise failure(self._target.url, response)
         try:
-            return self._wire.decode(decode_json(response.content))
+            return self._wire.decode(json.loads(response.content))
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise UpstreamError(
                 f"{self._target.url} answered something that is no reply: {response.text[:200]!r}",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from whyspan.analysis.canonical import canonical_arguments, canonical_json, decode_json, digest, encode_json
+from whyspan.analysis.canonical import canonical_arguments, canonical_json, digest, encode_json
 
 VALUES = [
     {"b": 1, "a": [None, True, 1.5, "é", "\u2028"]},
@@ -20,7 +20,7 @@ VALUES = [
 @pytest.mark.parametrize("value", VALUES)
 def test_canonical_json_reads_back_as_the_value(value: Any) -> None:
     assert json.loads(canonical_json(value)) == value
-    assert decode_json(encode_json(value)) == value
+    assert json.loads(encode_json(value)) == value
 
 
 def test_the_order_of_keys_does_not_matter_and_that_of_items_does() -> None:
