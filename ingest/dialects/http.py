@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from ..spans import LogRecord, Span
 from .partial import Found, PartialCall, Role, Trust
+from .urls import split_api_path
 from .values import first_text
 
 NAME = "http"
@@ -21,4 +22,9 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
         return None
     parts = urlsplit(url)
     plain = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
-    return PartialCall(role=Role.TRANSPORT, base_url=Found(plain, f"{NAME}:url.full", Trust.CONTEXT))
+    base, api = split_api_path(plain)
+    return PartialCall(
+        role=Role.TRANSPORT,
+        api=Found(api, f"{NAME}:url.full", Trust.CONTEXT) if api else None,
+        base_url=Found(base, f"{NAME}:url.full", Trust.CONTEXT),
+    )

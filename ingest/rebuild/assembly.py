@@ -32,15 +32,15 @@ def rebuild_calls(spans: Sequence[Span], logs: Sequence[LogRecord]) -> list[Mode
     drafts: dict[TraceId, list[Draft]] = {}
     for draft in (*group_calls(readings, tree), *implied_drafts(readings, tree)):
         drafts.setdefault(draft.span.trace_id, []).append(draft)
-    urls = _urls(readings, tree)
+    requests = _http_requests(readings, tree)
     calls = [
-        call for trace_id, run in drafts.items() for call in _rebuild_run(run, tree, tools.get(trace_id, ()), urls)
+        call for trace_id, run in drafts.items() for call in _rebuild_run(run, tree, tools.get(trace_id, ()), requests)
     ]
     return sorted(calls, key=lambda c: (c.start_ns, c.end_ns))
 
 
 def _rebuild_run(
-    drafts: Sequence[Draft], tree: Tree, tools: Sequence[Reading], urls: Mapping[Key, Found[str]]
+    drafts: Sequence[Draft], tree: Tree, tools: Sequence[Reading], requests: Mapping[Key, PartialCall]
 ) -> Iterator[ModelCall]:
     """Yields the calls of one run; what the models answered before completes what they were asked after."""
     history = History()
@@ -49,7 +49,7 @@ def _rebuild_run(
     for draft in drafts:
         partial = repair_history(draft.partial, history)
         partial = complete_cut_list(partial, earlier)
-        partial = replace(partial, base_url=partial.base_url or _url_below(draft, urls))
+        partial = _with_destination(partial, draft, requests)
         if choose_api(partial).value is Api.OPENAI_RESPONSES:
             partial = name_predecessor(partial, history)
         earlier.append(partial)
@@ -83,19 +83,21 @@ def _assemble(draft: Draft, partial: PartialCall) -> ModelCall:
     )
 
 
-def _url_below(draft: Draft, urls: Mapping[Key, Found[str]]) -> Found[str] | None:
-    return next((urls[m.key] for m in draft.members if m.key in urls), None)
+def _with_destination(call: PartialCall, draft: Draft, requests: Mapping[Key, PartialCall]) -> PartialCall:
+    """Returns the call with the API and server of the HTTP request under it, where it does not name them itself."""
+    sent = next((requests[m.key] for m in draft.members if m.key in requests), None)
+    return replace(call, api=call.api or sent.api, base_url=call.base_url or sent.base_url) if sent else call
 
 
-def _urls(readings: Sequence[Reading], tree: Tree) -> dict[Key, Found[str]]:
-    """Returns where the HTTP request under each model call went."""
-    urls: dict[Key, Found[str]] = {}
+def _http_requests(readings: Sequence[Reading], tree: Tree) -> dict[Key, PartialCall]:
+    """Returns the HTTP request under each model call."""
+    requests: dict[Key, PartialCall] = {}
     for reading in readings:
-        if reading.role is Role.TRANSPORT and reading.partial.base_url is not None:
+        if reading.role is Role.TRANSPORT:
             call = next((r for r in tree.ancestors(reading.span) if r.role is Role.CALL), None)
             if call is not None:
-                urls[call.key] = reading.partial.base_url
-    return urls
+                requests[call.key] = reading.partial
+    return requests
 
 
 def _value(found: Found[str] | None) -> str:

@@ -1,7 +1,6 @@
 """Which API a call went to."""
 
 from collections.abc import Iterable, Mapping
-from urllib.parse import urlsplit
 
 from ..calls import Api, Body
 from ..dialects.partial import Found, PartialCall, Trust
@@ -16,26 +15,10 @@ _PROVIDERS: Mapping[str, Api] = {
     "vertex": Api.GEMINI_GENERATE,
     "ollama": Api.OLLAMA_CHAT,
 }
-_PATHS = (
-    ("/responses", Api.OPENAI_RESPONSES),
-    ("/chat/completions", Api.OPENAI_CHAT),
-    ("/messages", Api.ANTHROPIC_MESSAGES),
-    (":generatecontent", Api.GEMINI_GENERATE),
-    (":streamgeneratecontent", Api.GEMINI_GENERATE),
-    ("/converse", Api.BEDROCK_CONVERSE),
-    ("/converse-stream", Api.BEDROCK_CONVERSE),
-    ("/api/chat", Api.OLLAMA_CHAT),
-)
-
-
-def api_of_url(url: str) -> Api | None:
-    """Returns the API that a URL's path names."""
-    path = urlsplit(url).path.lower().rstrip("/")
-    return next((api for end, api in _PATHS if path.endswith(end)), None)
 
 
 def choose_api(call: PartialCall, scopes: Iterable[str] = ()) -> Found[Api]:
-    """Returns the API with its evidence: named, else by the URL, the body, the response id, provider or library.
+    """Returns the API with its evidence: named, else by the body, the response id, provider or library.
 
     `scopes` are the instrumentation libraries of the call's spans.
 
@@ -43,9 +26,6 @@ def choose_api(call: PartialCall, scopes: Iterable[str] = ()) -> Found[Api]:
     """
     if call.api is not None:
         return call.api
-    by_url = api_of_url(call.base_url.value) if call.base_url is not None else None
-    if call.base_url is not None and by_url is not None:
-        return Found(by_url, call.base_url.source, Trust.CONTEXT)
     if call.body is not None:
         shape = _api_of_body(call.body.value, call)
         if shape is not None:
