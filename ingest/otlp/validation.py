@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import attrgetter
 
 from google.protobuf.message import Message
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
@@ -11,8 +10,6 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 from .text_repair import parse
 
-_TRACE_ID = attrgetter("trace_id")
-_SPAN_ID = attrgetter("span_id")
 _ZERO_TRACE_ID = bytes(16)
 _ZERO_SPAN_ID = bytes(8)
 _REPAIRED = "text that is not UTF-8 was kept as bytes"
@@ -43,7 +40,7 @@ def keep_valid_spans(payload: bytes) -> ValidRequest:
     if all(map(_are_valid, groups)):
         return ValidRequest(message=parsed.message, payload=parsed.payload, accepted=total, rejected=0, reason=reason)
     for spans in groups:
-        valid = [span for span in spans if _is_valid(span)]
+        valid = [span for span in spans if _are_valid([span])]
         del spans[:]
         spans.extend(valid)
     rejected = total - sum(map(len, groups))
@@ -66,15 +63,9 @@ def check_logs(payload: bytes) -> ValidRequest:
 
 
 def _are_valid(spans: Iterable[SpanMessage]) -> bool:
-    """Checks a list at once: per-span Python code would double the cost of receiving small spans."""
-    trace_ids, span_ids = set(map(_TRACE_ID, spans)), list(map(_SPAN_ID, spans))
-    return (
-        set(map(len, trace_ids)) <= {16}
-        and _ZERO_TRACE_ID not in trace_ids
-        and set(map(len, span_ids)) <= {8}
-        and _ZERO_SPAN_ID not in span_ids
-    )
-
-
-def _is_valid(span: SpanMessage) -> bool:
-    return len(span.trace_id) == 16 and len(span.span_id) == 8 and any(span.trace_id) and any(span.span_id)
+    """Tells whether all spans can be stored; the plain loop is the fastest way, and this is the hot path."""
+    for span in spans:
+        trace_id, span_id = span.trace_id, span.span_id
+        if len(trace_id) != 16 or len(span_id) != 8 or trace_id == _ZERO_TRACE_ID or span_id == _ZERO_SPAN_ID:
+            return False
+    return True

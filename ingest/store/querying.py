@@ -3,9 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from ..errors import UsageError
 from .store import Store
@@ -49,6 +52,12 @@ class Sandbox:
             self._checked(query)
             self._db.execute(f"CREATE TEMP TABLE {name} AS {query}", parameters)
 
+    def table(self, query: str) -> pa.Table:
+        """Runs one SELECT statement and returns what it gives as an Arrow table."""
+        with _explained():
+            self._checked(query)
+            return self._db.sql(query).to_arrow_table()
+
     def _checked(self, query: str) -> duckdb.Statement:
         statements = self._db.extract_statements(query)
         if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
@@ -67,6 +76,16 @@ def run_query(store: Store, query: str, parameters: Parameters = ()) -> Result:
     """Runs one SELECT statement over the views of a store; see `Sandbox`."""
     with open_sandbox(store) as sandbox:
         return sandbox.select(query, parameters)
+
+
+def write_parquet(store: Store, query: str, path: Path) -> None:
+    """Writes what one SELECT statement gives to a Parquet file; see `Sandbox`."""
+    with open_sandbox(store) as sandbox:
+        table = sandbox.table(query)
+    try:
+        pq.write_table(table, path, compression="zstd")
+    except OSError as error:
+        raise UsageError(f"{path} cannot be written: {error.strerror or error}") from error
 
 
 @contextmanager

@@ -1,9 +1,11 @@
 """`whyspan runs` and `whyspan sql`, as a user types them."""
 
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from whyspan.cli.main import main
@@ -115,3 +117,24 @@ def test_a_damaged_store_is_told_by_the_exit_code(path: Path, capsys: pytest.Cap
     assert run(path, ["store", "verify", "--json"]) == 3
     [problem] = json.loads(capsys.readouterr().out)["problems"]
     assert problem.endswith("is missing")
+
+
+def test_a_result_can_be_written_as_parquet(path: Path, tmp_path: Path) -> None:
+    assert run(path, ["sql", "SELECT span_id, attributes FROM spans", "--parquet", str(tmp_path / "out.parquet")]) == 0
+    assert pq.read_table(tmp_path / "out.parquet").column_names == ["span_id", "attributes"]
+    assert run(path, ["sql", "SELECT 1", "--parquet", str(tmp_path / "no" / "out.parquet")]) == 2
+
+
+def test_the_shell_answers_query_after_query(
+    path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = "SELECT count(*) AS n\nFROM runs;\nSELECT nope;\n.views\n.columns runs\n.nothing\nSELECT 2 AS last\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    assert run(path, ["shell"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[:3] == ["n", "-", "3"]
+    assert "One row a trace of an agent." in out
+    assert "The trace id." in out
+    assert out.splitlines()[-3:] == ["last", "----", "2"]
+    assert 'Referenced column "nope"' in err
+    assert "there is no .nothing" in err

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.benchmarks.ingest.report import say
+from tests.benchmarks.ingest.report import say, table
 from whyspan.ingest.spans import TraceId
 from whyspan.ingest.store import Store
 from whyspan.ingest.store.layout import Layout
