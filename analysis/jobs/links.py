@@ -3,14 +3,12 @@
 That is a reason not to spend replays, and no claim: nothing is said about the linked decision but where to look.
 """
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from ...ingest.calls import Json
 from ...ingest.store import Store
 from ..cases import Case
 from ..segments import fold
+from ..sightings import texts_of
 
 MIN_TEXT = 20
 """Shorter causes are in too many requests to say anything."""
@@ -45,7 +43,7 @@ class Known:
         mine = [c for c in self.causes if c.service == case.origin.service and c.target == case.target.spec]
         if not mine:
             return None
-        read = fold(" ".join(_texts(case.request)))
+        read = fold(" ".join(texts_of(case.request)))
         return next((c for c in mine if c.text in read), None)
 
     def add_cause(self, case: Case, text: str) -> None:
@@ -75,20 +73,3 @@ ORDER BY c.started, c.claim_id"""
         if len(text) >= MIN_TEXT:
             known.causes.append(KnownCause(service=service or "", target=target, text=text, place=place))
     return known
-
-
-def _texts(value: Json) -> Iterator[str]:
-    """Yields every string of a request, those inside JSON texts included."""
-    if isinstance(value, str):
-        yield value
-        if value[:1] in ("{", "["):
-            try:
-                yield from _texts(json.loads(value))
-            except ValueError:
-                return
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _texts(item)

@@ -1,21 +1,27 @@
 """`whyspan show`."""
 
+import shlex
+from dataclasses import asdict
+
 import click
 
 from ...analysis.targets import select
+from ...analysis.waterfall import build_waterfall, marks_of
 from ...ingest.rebuild import load_calls
-from ..output import Paint, Session
+from ..output import Paint, Session, write_json
 from ..report.run_text import render_call, render_run
 
 
 @click.command(epilog="Example: whyspan show last, then whyspan show last tool:forward_email")
 @click.argument("run", default="last")
 @click.argument("event", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def command(session: Session, run: str, event: str | None) -> None:
-    """Show one run as a tree, or one decision with its context.
+def command(session: Session, run: str, event: str | None, as_json: bool) -> None:
+    """Show one run in time, or one decision with its context and what is known to have caused it.
 
-    The tree gives the events to ask about: #N for a model call, tool:NAME for what it called.
+    The waterfall gives the events to ask about: #N for a model call, tool:NAME for what it called. Claims stand below
+    the decision they are about.
     """
     with session.open_store() as store:
         trace_id = store.resolve_run(run)
@@ -24,12 +30,20 @@ def command(session: Session, run: str, event: str | None) -> None:
     paint = Paint.stdout(session)
     if event is not None:
         call, _ = select(calls, event)
-        for line in render_call(call, paint):
+        marks = marks_of(spans).get(call.span_id, ())
+        if as_json:
+            write_json({**call.to_json(), "claims": [asdict(mark) for mark in marks]})
+            return
+        for line in render_call(call, marks, paint):
             click.echo(line)
-        click.echo(f"\nnext: {session.command(f'why {run} {event}')}")
+        click.echo(f"\nnext: {session.command(f'why {run} {shlex.quote(event)}')}")
         return
-    click.echo(f"{paint('run', bold=True)}  {trace_id}\n")
-    for line in render_run(spans, calls, paint):
+    waterfall = build_waterfall(spans, calls)
+    if as_json:
+        write_json({"run_id": trace_id, **asdict(waterfall)})
+        return
+    click.echo(f"{paint('run', bold=True)}  {trace_id}  ", nl=False)
+    for line in render_run(waterfall, paint):
         click.echo(line)
     acted = next((c.name for call in reversed(calls) for r in call.replies for c in r.tool_calls), None)
     click.echo(f"\nnext: {session.command(f'why {trace_id[:12]} ' + (f'tool:{acted}' if acted else 'last'))}")

@@ -1,79 +1,91 @@
-"""A run for a terminal: its tree of agents, model calls and tools, and what one model call read and did."""
+"""A run for a terminal: its waterfall, and what one model call read and did."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from ...analysis.segments import segment
-from ...ingest import conventions as names
-from ...ingest.calls import ModelCall, ModelReply
-from ...ingest.spans import Span, StatusCode
+from ...analysis.segments import Segment, fold, segment
+from ...analysis.waterfall import Mark, Row, RowKind, Waterfall
+from ...ingest.calls import ModelCall
 from ..output import Paint, shorten
 
-
-def render_run(spans: Sequence[Span], calls: Sequence[ModelCall], paint: Paint) -> Iterator[str]:
-    """Yields the lines of a run's tree; model calls carry the #N and tool:NAME that one can ask about."""
-    numbered = {call.span_id: (n, call) for n, call in enumerate(calls, 1)}
-    for depth, span in tree_order(spans):
-        yield "  " * depth + _line(span, numbered.get(span.span_id), paint)
-
-
-def tree_order(spans: Sequence[Span]) -> list[tuple[int, Span]]:
-    """Returns (depth, span) with every parent before its children, siblings in start order.
-
-    Each span comes once, whatever the parent ids say: a span whose parent is unknown, or part of a circle, is a root.
-    """
-    known = {s.span_id for s in spans}
-    children: dict[str | None, list[Span]] = defaultdict(list)
-    for span in spans:
-        children[span.parent_span_id if span.parent_span_id in known else None].append(span)
-    ordered: list[tuple[int, Span]] = []
-    seen: set[str] = set()
-    for root in (*children[None], *spans):
-        stack = [(0, root)]
-        while stack:
-            depth, span = stack.pop()
-            if span.span_id not in seen:
-                seen.add(span.span_id)
-                ordered.append((depth, span))
-                stack.extend((depth + 1, child) for child in reversed(children[span.span_id]))
-    return ordered
+NAME_WIDTH = 44
+BAR_WIDTH = 24
+MAX_DEPTH = 10
+TEXT_WIDTH = 400
+COLORS = {RowKind.MODEL: "cyan", RowKind.TOOL: "yellow", RowKind.OTHER: "white"}
+JOINT = " … "
+"""What stands between the pieces of a claim's subject."""
 
 
-def _line(span: Span, numbered: tuple[int, ModelCall] | None, paint: Paint) -> str:
-    if span.attributes.get(names.KIND) == names.KIND_CLAIM:
-        return _claim(span, paint)
-    facts = [f"{max(0, span.end_ns - span.start_ns) / 1e9:.2f} s"]
-    failed = paint("  error", fg="red") if span.status_code == StatusCode.ERROR else ""
-    if numbered is None:
-        return f"{paint(span.name)}  {paint(facts[0], dim=True)}{failed}"
-    number, call = numbered
-    facts += [f"{n} {word}" for n, word in ((call.usage.input_tokens, "in"), (call.usage.output_tokens, "out")) if n]
-    facts.append(call.completeness.grade.value)
-    head = f"{paint(f'#{number}', bold=True)} {paint(span.name)}  {paint(', '.join(facts), dim=True)}"
-    return f"{head}{failed}  {_outcome(call, paint)}"
+def render_run(waterfall: Waterfall, paint: Paint) -> Iterator[str]:
+    """Yields the lines of a run; model calls carry the #N and tool:NAME that one can ask about."""
+    yield paint(_totals(waterfall), dim=True)
+    yield ""
+    for row in waterfall.rows:
+        yield _line(row, waterfall.duration_ns, paint)
+        for mark in row.marks:
+            yield _mark(mark, paint)
 
 
-def _outcome(call: ModelCall, paint: Paint) -> str:
-    if not call.replies:
-        return paint("reply not recorded", dim=True)
-    return paint(outcome_words(call.replies[0]), fg="cyan")
+def _totals(waterfall: Waterfall) -> str:
+    words = [duration_words(waterfall.duration_ns), f"{len(waterfall.rows)} spans"]
+    if waterfall.input_tokens or waterfall.output_tokens:
+        words.append(f"{waterfall.input_tokens:,} + {waterfall.output_tokens:,} tokens")
+    if waterfall.cost_usd:
+        words.append(f"${waterfall.cost_usd:.4f}")
+    if waterfall.errors:
+        words.append(f"{waterfall.errors} errors")
+    return ", ".join(words)
 
 
-def outcome_words(reply: ModelReply) -> str:
-    """Returns what a reply did, as the events to ask about, or its text."""
-    if reply.tool_calls:
-        return " ".join(dict.fromkeys(f"tool:{c.name}" for c in reply.tool_calls))
-    return f'"{shorten(reply.text, 60)}"'
+def _line(row: Row, total_ns: int, paint: Paint) -> str:
+    number = f"#{row.number} " if row.number else ""
+    label = "  " * min(row.depth, MAX_DEPTH)
+    name = shorten(f"{number}{row.name}", max(8, NAME_WIDTH - len(label)))
+    head = f"{label}{name}".ljust(NAME_WIDTH)
+    bar = paint(_bar(row, total_ns), fg=COLORS[row.kind])
+    facts = [duration_words(row.duration_ns).rjust(8)]
+    if row.input_tokens is not None or row.output_tokens is not None:
+        facts.append(f"{_count(row.input_tokens)}+{_count(row.output_tokens)} tok")
+    if row.cost_usd:
+        facts.append(f"${row.cost_usd:.4f}")
+    if row.grade and row.grade != "exact":
+        facts.append(row.grade)
+    tail = f"  {paint(row.outcome, fg='cyan')}" if row.outcome else ""
+    error = f"  {paint(shorten(row.error, 60), fg='red')}" if row.error else ""
+    return (
+        f"{paint(head, bold=row.kind is RowKind.MODEL)} {bar} {paint('  '.join(facts), dim=True)}{tail}{error}".rstrip()
+    )
 
 
-def _claim(span: Span, paint: Paint) -> str:
-    values = span.attributes
-    what = f"{values.get(names.CLAIM_KIND)} {values.get(names.CLAIM_VERDICT)}: {values.get(names.CLAIM_SUBJECT, '')}"
-    return paint(f"claim  {shorten(what, 90)}", fg="magenta")
+def _bar(row: Row, total_ns: int) -> str:
+    """Returns where a span lies in the run's time, BAR_WIDTH characters; every span shows at least one."""
+    if total_ns <= 0:
+        return "━" * BAR_WIDTH
+    start = min(BAR_WIDTH - 1, row.offset_ns * BAR_WIDTH // total_ns)
+    length = max(1, min(BAR_WIDTH - start, round(row.duration_ns * BAR_WIDTH / total_ns)))
+    return ("·" * start + "━" * length).ljust(BAR_WIDTH, "·")
 
 
-def render_call(call: ModelCall, paint: Paint) -> Iterator[str]:
-    """Yields what one model call read, piece by piece, and what it did."""
+def _count(tokens: int | None) -> str:
+    return "?" if tokens is None else f"{tokens:,}"
+
+
+def _mark(mark: Mark, paint: Paint) -> str:
+    effect = f" {mark.effect:+.2f}" if mark.effect is not None else ""
+    words = shorten(f"◆ {mark.kind} {mark.verdict}{effect}  {mark.subject}", 106)
+    return paint(f"    {words}", fg="magenta")
+
+
+def duration_words(ns: int) -> str:
+    """Returns `340 ms`, `1.25 s` or `12.5 min`."""
+    if ns < 1e9:
+        return f"{ns / 1e6:.0f} ms"
+    return f"{ns / 1e9:.2f} s" if ns < 120e9 else f"{ns / 60e9:.1f} min"
+
+
+def render_call(call: ModelCall, marks: Sequence[Mark], paint: Paint) -> Iterator[str]:
+    """Yields what one model call read, piece by piece, known causes highlighted, and what it did."""
+    causes = {fold(t) for m in marks if (m.kind, m.verdict) == ("cause", "supported") for t in m.subject.split(JOINT)}
     yield f"{paint('model call', bold=True)}  {paint(call.request_model)}  span {paint(call.span_id)}"
     yield ""
     message = None
@@ -83,10 +95,20 @@ def render_call(call: ModelCall, paint: Paint) -> Iterator[str]:
             yield paint(
                 f"  {piece.role.value}" if message < 0 else f"  {piece.role.value}, message {message}", dim=True
             )
-        yield f"    {paint(shorten(piece.text, 400))}"
+        yield _piece(piece, causes, paint)
     yield ""
     for reply in call.replies:
         for tool in reply.tool_calls:
-            yield f"  {paint('calls', bold=True)} {paint(tool.name, fg='cyan')} {paint(shorten(tool.arguments, 400))}"
+            arguments = paint(shorten(tool.arguments, TEXT_WIDTH))
+            yield f"  {paint('calls', bold=True)} {paint(tool.name, fg='cyan')} {arguments}"
         if reply.text:
-            yield f"  {paint('says', bold=True)}  {paint(shorten(reply.text, 400))}"
+            yield f"  {paint('says', bold=True)}  {paint(shorten(reply.text, TEXT_WIDTH))}"
+    for mark in marks:
+        yield _mark(mark, paint)
+
+
+def _piece(piece: Segment, causes: set[str], paint: Paint) -> str:
+    if fold(piece.text) in causes:
+        text = paint(shorten(piece.text, TEXT_WIDTH), fg="yellow", bold=True)
+        return f"{paint('cause', fg='red', bold=True)}  {text}"
+    return f"    {paint(shorten(piece.text, TEXT_WIDTH))}"
