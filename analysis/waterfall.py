@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from ..ingest import conventions as names
 from ..ingest.calls import ModelCall, ModelReply
-from ..ingest.spans import AnyValue, Span, StatusCode
+from ..ingest.spans import AnyValue, Span, SpanId, StatusCode
 
 
 class RowKind(StrEnum):
@@ -141,7 +141,7 @@ def _row(
     span: Span,
     depth: int,
     start: int,
-    numbered: dict[str, tuple[int, ModelCall]],
+    numbered: dict[SpanId, tuple[int, ModelCall]],
     marks: dict[str, tuple[Mark, ...]],
 ) -> Row:
     number, call = numbered.get(span.span_id, (None, None))
