@@ -8,14 +8,14 @@ input; and uploads media out of band, leaving a reference.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from ..calls import Api, Json, MissingField, ModelReply
+from ..calls import Api, Json, MissingField, ModelReply, Usage
 from ..spans import Attributes, LogRecord, Span
 from .answers import merge_messages, read_choice, read_response, read_usage, reply_of
 from .langfuse_langchain import is_handler_input, lift_calls, split_input
 from .partial import Found, PartialCall, Role, Trust
 from .placeholders import without_placeholders
 from .shapes import read_item, read_messages, read_tools
-from .values import as_text, first_text, parse_json, parse_object
+from .values import as_float, as_int, as_text, first, first_text, parse_json, parse_object
 
 NAME = "langfuse"
 
@@ -144,7 +144,16 @@ def _replies(attributes: Attributes) -> Found[tuple[ModelReply, ...]] | None:
     return Found(named, f"{NAME}:{key}", trust) if named else None
 
 
-def _usage(attributes: Attributes) -> Found[Json] | None:
+def _usage(attributes: Attributes) -> Found[Usage] | None:
     key = "langfuse.observation.usage_details"
-    usage = read_usage(parse_object(attributes.get(key)) or {})
-    return Found(usage, f"{NAME}:{key}", Trust.RAW) if usage else None
+    details = parse_object(attributes.get(key)) or {}
+    costs = parse_object(attributes.get("langfuse.observation.cost_details")) or {}
+    # The SDK sends the provider's names, its server and its other integrations have these.
+    usage = read_usage(details) or Usage(
+        input_tokens=as_int(details.get("input")),
+        output_tokens=as_int(details.get("output")),
+        cached_input_tokens=as_int(first(details, "input_cached_tokens", "input_cache_read")),
+        reasoning_tokens=as_int(first(details, "output_reasoning_tokens", "output_reasoning")),
+    )
+    usage = replace(usage, cost_usd=as_float(costs.get("total")))
+    return Found(usage, f"{NAME}:{key}", Trust.RAW) if usage != Usage() else None
