@@ -1,7 +1,7 @@
 """A claim as other back ends are told about it: names, numbers and words that stay the same from release to release.
 
 Two verdicts go out for each claim: `whyspan.cause_effect` (or `whyspan.fix_effect`), a number in [-1, 1], and
-`whyspan.verdict`, a word. Their ids depend on the claim alone, so that a repeat with more replays updates them.
+`whyspan.verdict`, a word. Their ids depend on claim and decision alone: a repeat with more replays updates them.
 """
 
 import hashlib
@@ -47,8 +47,12 @@ class Result:
     """The claim's span, without what may quote the trace unless that was asked for."""
 
     def id_of(self, name: str) -> str:
-        """Returns the id of one of its verdicts, 32 hex digits."""
-        return hashlib.sha256(f"{self.claim_id}\0{name}".encode()).hexdigest()[:32]
+        """Returns the id of one of its verdicts, 32 hex digits.
+
+        Two runs may make the same request, so that the claims about them have one id: the verdicts have two.
+        """
+        about = "\0".join((self.claim_id, self.trace_id, self.span_id, name))
+        return hashlib.sha256(about.encode()).hexdigest()[:32]
 
 
 def result_of(claim: Span, decision: Span | None, *, include_content: bool, link: str = "") -> Result:

@@ -80,6 +80,13 @@ def test_every_registered_target_is_under_contract() -> None:
     assert set(targets()) == {target for target, _ in CASES}
 
 
+def test_the_same_claim_about_another_run_has_an_id_of_its_own() -> None:
+    repeated = replace(CLAIM, case=replace(CASE, origin=replace(CASE.origin, trace_id="e" * 32)))
+    ids = [result(claim).id_of("whyspan.verdict") for claim in (CLAIM, repeated)]
+    assert repeated.id == CLAIM.id
+    assert ids[0] != ids[1]
+
+
 @each_case
 def test_a_result_arrives_with_its_number_and_its_word(name: tuple[str, str], tmp_path: Path) -> None:
     with CASES[name].make().running() as server:

@@ -97,17 +97,21 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.5)
 
 
-def test_from_the_server_to_an_explanation_and_back(world: World) -> None:
-    name = world.server.name
-    imported = world.whyspan("import", name)
+@pytest.fixture(scope="module")
+def claims(world: World) -> int:
+    """How many claims there are about the agent's failure, once it is imported and explained."""
+    imported = world.whyspan("import", world.server.name)
     assert imported["spans"] > 3
     assert imported["rejected"] == 0
-
     report = world.whyspan("why", "last", f"tool:{SCENARIO.failure}", "--base-url", world.model_url)
     assert any(claim["verdict"] == "supported" for claim in report["claims"])
+    return len(report["claims"])
 
+
+def test_a_claim_goes_back_once_and_is_read_back(world: World, claims: int) -> None:
+    name = world.server.name
     shown = world.whyspan("writeback", "last", "--to", name, "--dry-run")
-    assert len(shown["requests"]) == 2 * len(report["claims"])
+    assert len(shown["requests"]) == 2 * claims
 
     sent = world.whyspan("writeback", "last", "--to", name, "--verify")
     assert (sent["sent"], sent["verified"], sent["lost"]) == (len(shown["requests"]), len(shown["requests"]), 0)
@@ -131,6 +135,7 @@ def test_requests_that_went_through_the_server_are_whole(world: World) -> None:
     assert all(call["request"]["tools"] for call in calls)
 
 
+@pytest.mark.usefixtures("claims")
 def test_a_claim_as_a_span_is_taken_too_and_not_imported_again(world: World) -> None:
     headers = ",".join(f"{key}={value}" for key, value in world.server.headers.items())
     environ = {"OTEL_EXPORTER_OTLP_HEADERS": headers}
