@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..ingest.calls import ModelCall
+from ..ingest.prices import PriceList, read_prices
 from ..ingest.rebuild import load_calls
-from ..ingest.settings import load_settings
+from ..ingest.settings import load_section, load_settings
 from ..ingest.spans import Span
 from ..ingest.store import Store
 from .cases import Case, freeze
@@ -23,6 +24,7 @@ from .replay.budget import Budget
 from .replay.engine import ReplayEngine
 from .replay.estimate import Estimate, estimate
 from .replay.models import ModelChoice, choose_model
+from .replay.prices import NO_PRICES
 from .replay.reply_store import SqliteReplyStore
 from .targets import ErrorTarget, select
 
@@ -38,6 +40,8 @@ class Desk:
     budget: Budget
     concurrency: int = 8
     progress: Progress = field(default=lambda _: None)
+    prices: PriceList = NO_PRICES
+    """The user's own prices; the public list counts beside them."""
     warn: Callable[[str], None] = field(default=lambda _: None)
     """Gets what a reader of the results has to know, such as a model that changed while it was asked."""
     no_cache: bool = False
@@ -85,7 +89,7 @@ class Desk:
         try:
             yield ReplayEngine(
                 provider, replies, self.budget, concurrency=self.concurrency, limits=self.model.limits(case),
-                keep_errors=isinstance(case.target, ErrorTarget),
+                prices=self.prices, keep_errors=isinstance(case.target, ErrorTarget),
             )  # fmt: skip
         finally:
             await provider.aclose()
@@ -99,7 +103,7 @@ class Desk:
     def estimate(self, case: Case, calls: int) -> Estimate:
         """Returns what so many replays of a case are expected to take; known replies are not taken into account."""
         url = "" if self.model.model_fn else self.model.target(case).url
-        return estimate(case.request, calls, url)
+        return estimate(case.request, calls, url, self.prices)
 
     def keep(self, claims: Iterable[Claim]) -> None:
         """Writes claims to the store, as spans in the agent's trace."""
@@ -149,6 +153,7 @@ def open_desk(
             budget=Budget(settings.budget if budget is None else budget, tokens=caps.tokens, cost_usd=caps.cost_usd),
             concurrency=concurrency or settings.concurrency,
             progress=progress,
+            prices=read_prices(load_section("prices")),
             warn=warn,
             no_cache=caps.no_cache,
             max_age_s=caps.max_age_s,

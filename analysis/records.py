@@ -20,6 +20,12 @@ SCOPE = Scope(name=names.SCOPE_NAME, version=__version__)
 CONTENT_KEYS = frozenset({names.CLAIM_SUBJECT, names.TARGET, names.INTERVENTION_SUMMARY})
 """Attributes that may quote the trace: kept in the user's own store, sent elsewhere only when asked."""
 EVALUATION_NAMES = {"cause": "whyspan.cause_effect", "fix": "whyspan.fix_effect", "none": "whyspan.cause_effect"}
+_USAGE_NAMES = {
+    "input_tokens": "gen_ai.usage.input_tokens",
+    "output_tokens": "gen_ai.usage.output_tokens",
+    "cached_input_tokens": "gen_ai.usage.cache_read.input_tokens",
+    "cost_usd": "gen_ai.usage.cost",
+}
 _RATE_OF = "{target} of {draws}"
 
 
@@ -42,7 +48,7 @@ def trial_span(trial: Trial) -> Span:
         "gen_ai.request.model": str(case.request.get("model", "")),
         "gen_ai.response.model": stored.completion.reply.model,
         "gen_ai.response.finish_reasons": [stored.completion.reply.finish_reason],
-        **{f"gen_ai.usage.{k}": v for k, v in usage.items() if k in {"input_tokens", "output_tokens"}},
+        **{_USAGE_NAMES[k]: v for k, v in usage.items() if k in _USAGE_NAMES},
     }
     return Span(
         trace_id=TraceId(hashlib.sha256(f"trials\0{case.id}".encode()).hexdigest()[:32]),

@@ -49,10 +49,11 @@ class PriceList:
         """
         if usage.cost_usd is not None:
             return usage.cost_usd
-        own = self._own(model)
+        own = self.own_price(model)
         return own.cost_usd(usage) if own is not None else _listed_cost_usd(usage, model, provider, at_ns)
 
-    def _own(self, model: str) -> Price | None:
+    def own_price(self, model: str) -> Price | None:
+        """Returns the user's price of a model; None when the user gives none."""
         matching = [pattern for pattern in self.own if fnmatchcase(model, pattern)]
         return self.own[max(matching, key=len)] if matching else None
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from ...ingest.calls import Body, ModelReply
 from ...ingest.errors import UpstreamError, UsageError
+from ...ingest.prices import PriceList
 from ..canonical import digest
 from .budget import Budget, Spend
 from .completion import Completion, Provider
 from .group_commit import GroupCommit
 from .limits import Limiter, Limits
-from .prices import cost_usd, token_prices_usd
+from .prices import NO_PRICES, cost_usd, price_of
 from .reply_store import ReplyStore, StoredReply
 from .sizing import Sizing, output_bound
 
@@ -35,6 +36,7 @@ class ReplayEngine:
         *,
         concurrency: int = 8,
         limits: Limits | None = None,
+        prices: PriceList = NO_PRICES,
         keep_errors: bool = False,
         seed: int = 0,
     ) -> None:
@@ -47,6 +49,7 @@ class ReplayEngine:
         self._slots = asyncio.Semaphore(concurrency)
         self._limiter = Limiter(limits or Limits())
         self._has_rate = limits is not None and limits != Limits()
+        self._prices = prices
         self._sizing = Sizing()
         self._keep_errors = keep_errors
         self._jitter = random.Random(seed)
@@ -147,13 +150,13 @@ class ReplayEngine:
         usd = 0.0
         if self.budget.cost_cap_usd is not None:
             model, url = str(request.get("model", "")), self._url
-            prices = token_prices_usd(model, url)
-            if prices is None:
+            price = price_of(self._prices, model, url)
+            if price is None:
                 raise UsageError(
                     f"the price of {model!r} at {url} is not known, so a cap in US dollars cannot be kept",
-                    hint="cap the tokens instead: --max-tokens N",
+                    hint="give it in [prices] of whyspan.toml, or cap the tokens instead: --max-tokens N",
                 )
-            usd = read * max(prices[:2]) + written * prices[2]
+            usd = (read * max(price.input, price.cached_input or 0.0) + written * price.output) / 1e6
         return Spend(tokens=read + written, cost_usd=usd)
 
     def _taken(self, request: Body, completions: Sequence[Completion]) -> Spend:
@@ -165,7 +168,7 @@ class ReplayEngine:
         return Spend(tokens=read + written, cost_usd=sum(u.cost_usd or 0.0 for u in usages))
 
     def _priced(self, completion: Completion, request: Body) -> Completion:
-        cost = cost_usd(completion.usage, str(request.get("model", "")), self._url)
+        cost = cost_usd(self._prices, completion.usage, str(request.get("model", "")), self._url)
         return completion if cost is None else replace(completion, usage=replace(completion.usage, cost_usd=cost))
 
     @property

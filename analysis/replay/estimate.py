@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from ...ingest.calls import Body
+from ...ingest.calls import Body, Usage
+from ...ingest.prices import PriceList
 from ..canonical import encode_json
-from .prices import token_prices_usd
+from .prices import price_of
 from .sizing import output_bound
 
 BYTES_PER_TOKEN = 4.0
@@ -32,10 +33,10 @@ class Estimate:
         )
 
 
-def estimate(request: Body, calls: int, url: str) -> Estimate:
+def estimate(request: Body, calls: int, url: str, prices: PriceList) -> Estimate:
     """Returns what so many samples of a request are expected to take at an endpoint."""
     read = round(len(encode_json(request)) / BYTES_PER_TOKEN) * calls
     written = min(USUAL_OUTPUT, output_bound(request)) * calls
-    prices = token_prices_usd(str(request.get("model", "")), url)
-    cost = None if prices is None else read * prices[0] + written * prices[2]
+    price = price_of(prices, str(request.get("model", "")), url)
+    cost = None if price is None else price.cost_usd(Usage(input_tokens=read, output_tokens=written))
     return Estimate(calls=calls, input_tokens=read, output_tokens=written, cost_usd=cost)

@@ -1,38 +1,46 @@
-"""What tokens cost at an endpoint: the price list of genai-prices, by the endpoint's URL.
+"""What tokens cost at an endpoint: the user's price, or the price list of genai-prices by the endpoint's URL.
 
-A model or an endpoint that is not on the list has no price, which is never a price of zero.
+A model or an endpoint that is on neither has no price, which is never a price of zero: the same model name may be
+served by anybody.
 """
 
 from functools import lru_cache
 
-import genai_prices
-
 from ...ingest.calls import Usage
+from ...ingest.prices import Price, PriceList
+
+NO_PRICES = PriceList(own={})
+_MILLION = 1_000_000
+
+
+def price_of(prices: PriceList, model: str, url: str) -> Price | None:
+    """Returns the price of a model at an endpoint; None when it is not known."""
+    return prices.own_price(model) or _listed(model, url)
+
+
+def cost_usd(prices: PriceList, usage: Usage, model: str, url: str) -> float | None:
+    """Returns what a call cost: what the provider says, else by its price; None when neither tells."""
+    if usage.cost_usd is not None:
+        return usage.cost_usd
+    price = price_of(prices, model, url)
+    return None if price is None else price.cost_usd(usage)
 
 
 @lru_cache(maxsize=256)
-def token_prices_usd(model: str, url: str) -> tuple[float, float, float] | None:
-    """Returns the US dollars for a token read, read from the provider's cache, and written; None when unknown."""
+def _listed(model: str, url: str) -> Price | None:
+    if not url.startswith("https://"):
+        return None
+    import genai_prices  # Half a second: it brings pydantic.
+
+    units = [
+        genai_prices.Usage(input_tokens=_MILLION),
+        genai_prices.Usage(input_tokens=_MILLION, cache_read_tokens=_MILLION),
+        genai_prices.Usage(output_tokens=_MILLION),
+    ]
     try:
-        units = [
-            genai_prices.Usage(input_tokens=1_000),
-            genai_prices.Usage(input_tokens=1_000, cache_read_tokens=1_000),
-            genai_prices.Usage(output_tokens=1_000),
-        ]
-        prices = [genai_prices.calc_price(u, model_ref=model, provider_api_url=url).total_price for u in units]
+        read, cached, written = (
+            float(genai_prices.calc_price(u, model_ref=model, provider_api_url=url).total_price) for u in units
+        )
     except (LookupError, ValueError):
         return None
-    read, cached, written = (float(p) / 1_000 for p in prices)
-    return read, cached, written
-
-
-def cost_usd(usage: Usage, model: str, url: str) -> float | None:
-    """Returns what a call cost: what the provider says, else by the price list; None when neither tells."""
-    if usage.cost_usd is not None:
-        return usage.cost_usd
-    prices = token_prices_usd(model, url)
-    if prices is None or usage.input_tokens is None:
-        return None
-    cached = min(usage.cached_input_tokens or 0, usage.input_tokens)
-    read, from_cache, written = prices
-    return (usage.input_tokens - cached) * read + cached * from_cache + (usage.output_tokens or 0) * written
+    return Price(input=read, cached_input=cached, output=written)
