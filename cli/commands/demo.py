@@ -54,7 +54,13 @@ def command(session: Session, scenario: str, keep: Path | None, stay: bool, seed
             session=Session(store_argument=str(folder / "store"), color=session.color, debug=session.debug),
             narrator=Narrator(Paint.stdout(session)),
         )
-        is_fixed = tour.take(seed=seed, stay=stay, keep=keep is not None)
+        try:
+            is_fixed = tour.take(seed=seed, stay=stay, keep=keep is not None)
+        except KeyboardInterrupt:
+            if keep:
+                raise
+            click.echo("interrupted: nothing is kept; --keep DIR would have kept the store", err=True)
+            return ExitCode.INTERRUPTED
     return ExitCode.OK if is_fixed else ExitCode.FINDING
 
 

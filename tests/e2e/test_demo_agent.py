@@ -1,4 +1,6 @@
 import json
+import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,9 +22,12 @@ from whyspan.cli.demo.agent import Run, Scenario, run
 from whyspan.cli.demo.models import AnthropicModel, ChatModel, ModelError
 from whyspan.cli.demo.scenarios import SCENARIOS
 from whyspan.cli.demo.standin import serve_standin
+from whyspan.collector.background import running_collector
 from whyspan.ingest.calls import Grade
 from whyspan.ingest.otlp.traces import decode_traces
 from whyspan.ingest.rebuild import rebuild_calls
+from whyspan.ingest.spans import TraceId
+from whyspan.ingest.store import Store
 
 EACH = pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 
@@ -108,6 +113,23 @@ def test_unreachable_model_is_named() -> None:
 def test_unknown_model_brings_the_servers_words() -> None:
     with serve_standin() as base_url, pytest.raises(ModelError, match="standin-ops"):
         ChatModel("gpt-9", base_url=base_url).complete([], [])
+
+
+def test_copied_script_is_traced_into_a_collector(tmp_path: Path) -> None:
+    script = shutil.copy(Path(agent.__file__).with_name("refund.py"), tmp_path / "my_agent.py")
+    with running_collector(tmp_path / "store") as collector, serve_standin() as base_url:
+        shown = subprocess.run(
+            [sys.executable, script, "--local", "standin-refund", "--base-url", base_url],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.http_endpoint},
+        )
+    assert "→ issue_refund(" in shown.stdout
+    trace_id = shown.stdout.rpartition("trace ")[2].strip()
+    with Store.open(tmp_path / "store") as store:
+        assert store.resolve_run("last") == trace_id
+        assert store.spans(TraceId(trace_id))[0].name == "invoke_agent refund"
 
 
 def test_script_without_a_model_shows_its_usage() -> None:
