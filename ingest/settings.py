@@ -47,6 +47,7 @@ SECTIONS = {
     "policy": "Tools and arguments that an agent must never use.",
     "jobs": "Selections of decisions, what to do with them, and their budgets.",
     "links": "URL templates of a trace in your own tools.",
+    "langfuse": "Projects to import from and to write to, one table a profile.",
     "prices": "Prices of models, where you know better than the price list.",
 }
 """Section of a settings file → what it is for."""
