@@ -83,7 +83,7 @@ def test_metadata_is_the_same_in_all_the_forms_that_servers_give() -> None:
 
 
 def test_only_values_that_may_be_cut_are_asked_for_again() -> None:
-    observations = [{"metadata": {"long": "x" * 200, "short": "x", "known": "y" * 300}}, {"metadata": None}]
+    observations: list[dict[str, Any]] = [{"metadata": {"long": "x" * 200, "short": "x", "known": "y" * 300}}, {"metadata": None}]
     assert cut_keys(observations, ["known"]) == ["long"]
 
 
