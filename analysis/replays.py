@@ -19,7 +19,7 @@ from .attribution.problem import Outcome, Tally
 from .cases import Case
 from .desk import Caps, Desk, open_desk
 from .drift import two_sided_e_value
-from .experiment import Experiment, Trial
+from .experiment import Experiment, Order, Trial
 from .interventions import Intervention, Noop, intervention_id
 
 if TYPE_CHECKING:
@@ -181,10 +181,12 @@ class _Counts:
 async def compare(desk: Desk, case: Case, interventions: Sequence[Intervention], n: int) -> ReplayReport:
     """Draws `n` replays of the case and of each intervention, and compares them."""
     counts = _Counts()
+    # Edited first: what cannot be done must not cost anything.
+    orders: list[Order] = [(i, n, i.apply(case).request) for i in interventions]
     async with desk.experiment(case, "replay") as experiment:
         experiment.watch = counts.add
         await experiment.draw(Noop(), n - n // 2)
-        await experiment.draw_all([(i, n, None) for i in interventions])
+        await experiment.draw_all(orders)
         await experiment.draw(Noop(), n // 2)
     return _report(experiment, [Noop(), *interventions], counts, n)
 
