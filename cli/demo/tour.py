@@ -46,6 +46,8 @@ SELECT kind, detail, round(effect, 2) AS effect,
        format('{{:.3g}}', e_value) AS e_value, subject[:36] AS subject
 FROM claims WHERE trace_id LIKE '{trace}%'
 ORDER BY kind, claims.e_value DESC"""
+ARRIVED = "SELECT count(*) FROM log_records WHERE event_name = 'gen_ai.evaluation.result' AND trace_id = ?"
+"""The claims were in this store before they were sent to its collector; their log events come from nowhere else."""
 OWN_AGENT = """\
   whyspan serve
   OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 python your_agent.py
@@ -164,6 +166,8 @@ class Tour:
         with self.session.open_store() as store, store.connect() as db:
             result = db.execute(query)
             write_table([column[0] for column in result.description or ()], result.fetchall())
+            (arrived,) = db.execute(ARRIVED, [failed.trace_id]).fetchone() or (0,)
+        self.narrator.say(f"{arrived} of {len(claims)} arrived over OTLP, as their log events show", dim=True)
 
     def _finish(self, *, keep: bool) -> None:
         paint = self.narrator.paint
