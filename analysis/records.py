@@ -111,8 +111,9 @@ def claim_span(claim: Claim, *, time_ns: int) -> Span:
     }
     event = SpanEvent(
         time_ns=time_ns,
-        name="gen_ai.evaluation.result",
+        name=names.EVALUATION_EVENT,
         attributes={
+            names.CLAIM_ID: claim.id,
             "gen_ai.evaluation.name": evaluation,
             "gen_ai.evaluation.score.value": claim.effect,
             "gen_ai.evaluation.score.label": claim.verdict.value,
