@@ -48,6 +48,8 @@ class Desk:
     """Neither takes replies from earlier runs nor keeps any."""
     max_age_s: float | None = None
     """Replies from earlier runs that are older are asked for again."""
+    per_experiment: int | None = None
+    """Trials that one experiment may have, those known from before included."""
 
     @property
     def reply_file(self) -> Path:
@@ -72,7 +74,7 @@ class Desk:
         async with self.engine(case) as engine:
             experiment = Experiment(
                 case=case, engine=engine, stream=stream, progress=self.progress,
-                record=lambda trials: self.write(trial_spans(trials)),
+                record=lambda trials: self.write(trial_spans(trials)), cap=self.per_experiment,
             )  # fmt: skip
             try:
                 yield experiment

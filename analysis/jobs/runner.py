@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...ingest.errors import ExitCode
+from ...ingest.prices import read_prices
+from ...ingest.settings import load_section
 from ...ingest.store import Store
 from ..replay.budget import Budget
 from ..replay.models import choose_model
@@ -68,7 +70,7 @@ def _run_locked(store: Store, job: Job, ledger: Ledger, on_progress: Callable[[S
         return JobResult(run=None, items=())
     desk = SharedDesk(
         store=store, model=model, budget=budget_of(job, run, ledger), concurrency=job.concurrency,
-        per_experiment=job.per_decision,
+        per_experiment=job.per_decision, prices=read_prices(load_section("prices")),
     )  # fmt: skip
     known = load_known(store, before_ns=run.started_ns)
     work = Work(desk=desk, job=job, ledger=ledger, run=run, known=known, on_progress=on_progress)
