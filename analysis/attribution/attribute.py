@@ -25,7 +25,7 @@ _LIMIT_UNSTABLE: Final = 100
 """Most draws of one search, for a stable decision and for another."""
 _FURTHER_LIMIT: Final = 15
 """A further needed piece is named unasked when it costs no more draws than this."""
-_REDUNDANT_LIMIT: Final = 40
+_REDUNDANT_LIMIT: Final = 48
 _READ_PRIOR: Final = 0.7
 _GIVEN_PRIOR: Final = 0.4
 _ACROSS_PRIOR: Final = 0.2
@@ -133,7 +133,9 @@ def _ends(study: Study, removal: frozenset[int]) -> Steps[bool]:
     while True:
         belief = study.believe(removal, 0.5)
         tally = study.ledger.tally(removal)
-        if belief.shapes[Shape.NONE] > 0.85 or (tally.draws >= 12 and tally.rate > 0.5 * study.ledger.base_rate):
+        if (tally.draws >= 2 and belief.shapes[Shape.NONE] > 0.85) or (
+            tally.draws >= 12 and tally.rate > 0.5 * study.ledger.base_rate
+        ):
             return False
         if tally.draws >= 3 and tally.rate < 0.35 * study.ledger.base_rate:
             return True

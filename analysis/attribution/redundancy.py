@@ -20,6 +20,8 @@ _COPIES_EXPECTED: Final = 2.5
 _SURE: Final = 0.85
 _FEW: Final = 6
 """A set of more members is not a finding but a sign of many small contributions."""
+_LOOKS: Final = 2
+"""Draws of a removal before it counts as ending the decision."""
 _ENDED: Final = 0.3
 """Below this share of the base rate a removal counts as ending the decision, in the search."""
 _DIFFUSE: Final = 0.7
@@ -43,8 +45,8 @@ def find_redundant(study: Study, pool: frozenset[int], *, limit: int) -> Steps[C
             return (yield from _test(study, members))
         wishes = Counter(_kept_sets(study, order, chances, members))
         if members:
-            wishes[members] += 2
-        if not wishes:
+            wishes[members] = max(0, _LOOKS - study.ledger.tally(members).draws)
+        if not +wishes:
             return None
         yield from study.ledger.draw(wishes)
     return None
@@ -71,19 +73,18 @@ def sufficiency(study: Study, order: tuple[int, ...]) -> Array:
 
 def _ends(study: Study, members: frozenset[int]) -> bool:
     tally = study.ledger.tally(members)
-    return tally.draws >= 2 and tally.rate <= _ENDED * study.ledger.base_rate
+    return tally.draws >= _LOOKS and tally.rate <= _ENDED * study.ledger.base_rate
 
 
 def _kept_sets(study: Study, order: tuple[int, ...], chances: Array, members: frozenset[int]) -> list[frozenset[int]]:
     """Returns removals that each keep a set of leaves that holds a further copy with a chance of about one half."""
-    rest = [i for i, leaf in enumerate(order) if leaf not in members and chances[i] > 1e-4]
-    if not rest or 1 - np.prod(1 - chances[rest]) < 0.05:
-        return []
+    rest = [i for i, leaf in enumerate(order) if leaf not in members]
     removals = []
-    for _ in range(_BATCH):
+    for _ in range(_BATCH if rest else 0):
         shuffled = study.rng.permutation(rest)
         none_kept = np.cumprod(1 - chances[shuffled])
-        size = max(1, int(np.argmin(np.abs(none_kept - 0.5))) + 1)
+        # Where no copy is expected any more, yet the members alone do not end the decision, the rest is halved.
+        size = min(int(np.argmin(np.abs(none_kept - 0.5))) + 1, max(1, len(rest) // 2))
         removals.append(frozenset(order) - {order[i] for i in shuffled[:size]})
     return removals
 

@@ -25,7 +25,7 @@ _SURE_PAIR: Final = 0.75
 _DOUBT: Final = 0.15
 _DOUBT_PAIR: Final = 0.4
 """Below this a nominated leaf or pair is given up."""
-_NONE_LEFT: Final = 0.12
+_NONE_LEFT: Final = 0.08
 _NONE_LEFT_UNSTABLE: Final = 0.2
 _NONE_LEFT_THOROUGH: Final = 0.04
 """When a cause in the pool is less likely than this, the search ends: sooner where each draw says little."""
