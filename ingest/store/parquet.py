@@ -45,7 +45,7 @@ def new_name(kind: str, tier: str) -> str:
 
 def schema_name(kind: str) -> str:
     """Returns the name of the file without rows that fixes a table's columns; it changes when they do."""
-    return f"{kind}-schema-{xxhash.xxh3_64_hexdigest(str(TABLES[kind].schema))}.parquet"
+    return f"{kind}-schema-{xxhash.xxh3_64_hexdigest(str(TABLES[kind].schema).encode())}.parquet"
 
 
 def describe(layout: Layout, kind: str, path: Path, *, tier: str) -> DataFile:
