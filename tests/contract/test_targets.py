@@ -9,51 +9,22 @@ from typing import Any
 
 import pytest
 from backend_server import CUT, Answer
-from target_cases import CASES, SPAN, TRACE
+from claims import CASE, CLAIM, SECRET, make_result
+from target_cases import CASES
 
 from whyspan.analysis.attribution.problem import Tally
-from whyspan.analysis.cases import Case, Origin
 from whyspan.analysis.claims import Claim, Verdict
-from whyspan.analysis.records import claim_span
-from whyspan.analysis.targets import ToolTarget
 from whyspan.analysis.writeback.deliver import Outcome, verify, write_back
 from whyspan.analysis.writeback.delivery import Target
 from whyspan.analysis.writeback.outbox import Outbox
 from whyspan.analysis.writeback.registry import targets
-from whyspan.analysis.writeback.results import Result, result_of
-from whyspan.ingest.calls import Api
+from whyspan.analysis.writeback.results import Result
 from whyspan.ingest.errors import ConfigError, UpstreamError
 from whyspan.ingest.remote import Patience
 
-SECRET = "the sentence of the customer"
-CASE = Case(
-    api=Api.OPENAI_CHAT,
-    request={"model": "m", "messages": [{"role": "user", "content": "Pay the rent."}]},
-    target=ToolTarget("pay"),
-    origin=Origin(trace_id=TRACE, span_id=SPAN, start_ns=1, service="s"),
-)
-CLAIM = Claim(
-    case=CASE,
-    kind="cause",
-    detail="pushes",
-    verdict=Verdict.SUPPORTED,
-    subject=SECRET,
-    intervention_id="c" * 64,
-    base=Tally(target=9, other=1),
-    changed=Tally(other=7),
-    interval=(-1.0, -0.4),
-    e_value=123.0,
-    alpha=0.0225,
-    calls=20,
-    model="m",
-)
 EXPECTED = [("whyspan.cause_effect", -0.9), ("whyspan.verdict", "supported")]
 
 each_case = pytest.mark.parametrize("name", list(CASES), ids="-".join)
-
-
-def result(claim: Claim = CLAIM, *, include_content: bool = False) -> Result:
-    return result_of(claim_span(claim, time_ns=10), None, include_content=include_content, link="https://why/1")
 
 
 def other_claim(letter: str) -> Claim:
@@ -69,7 +40,7 @@ def opened(name: tuple[str, str], server: Any, *, attempts: int = 1) -> Iterator
 
 def send(path: Path, name: tuple[str, str], server: Any, *results: Result, attempts: int = 1) -> Outcome:
     with opened(name, server, attempts=attempts) as target, Outbox.open(path) as outbox:
-        return write_back(target, name[0], results or (result(),), outbox)
+        return write_back(target, name[0], results or (make_result(),), outbox)
 
 
 def bodies(server: Any) -> str:
@@ -82,7 +53,7 @@ def test_every_registered_target_is_under_contract() -> None:
 
 def test_the_same_claim_about_another_run_has_an_id_of_its_own() -> None:
     repeated = replace(CLAIM, case=replace(CASE, origin=replace(CASE.origin, trace_id="e" * 32)))
-    ids = [result(claim).id_of("whyspan.verdict") for claim in (CLAIM, repeated)]
+    ids = [make_result(claim).id_of("whyspan.verdict") for claim in (CLAIM, repeated)]
     assert repeated.id == CLAIM.id
     assert ids[0] != ids[1]
 
@@ -112,7 +83,7 @@ def test_more_replays_update_what_is_there(name: tuple[str, str], tmp_path: Path
     more = replace(CLAIM, base=Tally(target=16, other=4), verdict=Verdict.REFUTED)
     with CASES[name].make().running() as server:
         send(tmp_path, name, server)
-        send(tmp_path, name, server, result(more))
+        send(tmp_path, name, server, make_result(more))
         kept = CASES[name].kept(server)
     newest = [("whyspan.cause_effect", pytest.approx(-0.8)), ("whyspan.verdict", "refuted")]
     if name[0] == "otlp":  # a span cannot be changed: other figures are another span
@@ -124,7 +95,7 @@ def test_more_replays_update_what_is_there(name: tuple[str, str], tmp_path: Path
 
 @each_case
 def test_nothing_is_lost_whenever_the_other_side_dies(name: tuple[str, str], tmp_path: Path) -> None:
-    results = [result(other_claim(letter)) for letter in "def"]
+    results = [make_result(other_claim(letter)) for letter in "def"]
     with CASES[name].make().running() as server:
         send(tmp_path, name, server, *results)
         whole, requests = CASES[name].kept(server), len(server.calls)
@@ -137,7 +108,7 @@ def test_nothing_is_lost_whenever_the_other_side_dies(name: tuple[str, str], tmp
                 send(folder, name, server, *results)
             assert "outbox" in (caught.value.hint or "")
             server.dies_after = None
-            send(folder, name, server, result(CLAIM))  # what is waiting goes along with the next one
+            send(folder, name, server, make_result(CLAIM))  # what is waiting goes along with the next one
             assert len(CASES[name].kept(server)) == len(whole) + 2
 
 
@@ -154,7 +125,7 @@ def test_what_is_refused_does_not_stop_the_rest(name: tuple[str, str], tmp_path:
     with CASES[name].make().running() as server:
         first = 1 if name[0] != "mlflow" else 2  # MLflow is asked first whether the feedback is there
         server.failures.extend([None] * (first - 1) + [Answer(422, {"message": "no such span"})])
-        outcome = send(tmp_path, name, server, result(), result(other_claim("d")))
+        outcome = send(tmp_path, name, server, make_result(), make_result(other_claim("d")))
     assert outcome.sent == 3
     assert "no such span" in outcome.refused[0]
 
@@ -169,7 +140,7 @@ def test_wrong_keys_are_a_matter_of_configuration(name: tuple[str, str], tmp_pat
             Outbox.open(tmp_path) as outbox,
             pytest.raises(ConfigError, match="refuses the keys") as caught,
         ):
-            write_back(target, name[0], [result()], outbox)
+            write_back(target, name[0], [make_result()], outbox)
         assert caught.value.hint
         assert send(tmp_path, name, server).sent == 2
 
@@ -180,9 +151,9 @@ def test_everything_is_read_back_and_a_loss_is_noticed(name: tuple[str, str], tm
     kept, lost = Outcome(), Outcome()
     with case.make().running() as server, opened(name, server) as target:
         send(tmp_path, name, server)
-        verify(target, [result()], kept, sleep=lambda _: None)
+        verify(target, [make_result()], kept, sleep=lambda _: None)
         case.lose(server)
-        missing = result(other_claim("d"))
+        missing = make_result(other_claim("d"))
         send(tmp_path, name, server, missing)
         verify(target, [missing], lost, sleep=lambda _: None)
     if case.can_read_back:
@@ -197,7 +168,7 @@ def test_the_trace_is_quoted_only_when_asked(name: tuple[str, str], tmp_path: Pa
     with CASES[name].make().running() as server:
         send(tmp_path, name, server)
         assert SECRET not in bodies(server)
-        send(tmp_path, name, server, result(other_claim("d"), include_content=True))
+        send(tmp_path, name, server, make_result(other_claim("d"), include_content=True))
         assert SECRET in bodies(server)
 
 
@@ -213,7 +184,7 @@ def test_the_comment_says_how_it_was_measured(name: tuple[str, str], tmp_path: P
 @each_case
 def test_a_delivery_can_be_shown_and_holds_no_key(name: tuple[str, str]) -> None:
     with CASES[name].make().running() as server, opened(name, server) as target:
-        shown = json.dumps([[d.path, dict(d.headers), d.content()] for d in target.deliveries([result()])])
+        shown = json.dumps([[d.path, dict(d.headers), d.content()] for d in target.deliveries([make_result()])])
         keys = [v for k, v in CASES[name].environ(server).items() if "URL" not in k and "URI" not in k]
         assert not server.calls
     assert "whyspan.cause_effect" in shown

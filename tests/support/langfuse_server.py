@@ -13,12 +13,16 @@ _GROUPS = {
     "time": "completionStartTime createdAt updatedAt",
     "io": "input output",
     "metadata": "metadata",
-    "model": "providedModelName internalModelId modelParameters",
+    "model": "providedModelName internalModelId modelParameters modelId inputPrice outputPrice totalPrice",
     "usage": "usageDetails costDetails totalCost usagePricingTierName",
     "prompt": "promptId promptName promptVersion",
     "metrics": "latency timeToFirstToken",
     "trace_context": "tags release traceName",
 }
+_OF_V1 = (
+    "modelId inputPrice outputPrice totalPrice calculatedInputCost calculatedOutputCost calculatedTotalCost "
+    "completionStartTime statusMessage version promptId unit"
+)
 _CUT = 200
 
 
@@ -53,7 +57,8 @@ class LangfuseServer(Backend):
         if name == "health":
             return Answer(body={"status": "OK", "version": self.version})
         if name == "projects":
-            return Answer(body={"data": [{"id": "proj1", "name": "test", "metadata": {}}]})
+            owner = {"id": "org1", "name": "test"}
+            return Answer(body={"data": [{"id": "proj1", "name": "test", "metadata": {}, "organization": owner}]})
         if name == "media":
             return self._media(path)
         if name == "signed":
@@ -113,10 +118,11 @@ class LangfuseServer(Backend):
         if path.startswith("/traces/"):
             trace = traces.get(path.rpartition("/")[2])
             return Answer(body=trace) if trace else Answer(404, {"message": "Trace not found", "error": "NotFound"})
-        if path == "/scores":
-            return self._numbered(call, self._selected_scores(call))
-        if path.startswith("/scores/") and (score := self.scores.get(path.rpartition("/")[2])):
-            return Answer(body=score)
+        of_scores = "/scores" if self.version.startswith("2.") else "/v2/scores"
+        if path == of_scores:
+            return self._numbered(call, [_score_v1(s) for s in self._selected_scores(call)])
+        if path.startswith(f"{of_scores}/") and (score := self.scores.get(path.rpartition("/")[2])):
+            return Answer(body=_score_v1(score))
         return Answer(404, {"message": "Not found"})
 
     def traces(self) -> dict[str, dict[str, Any]]:
@@ -190,6 +196,15 @@ def _score_v3(score: Mapping[str, Any]) -> dict[str, Any]:
     return {"metadata": None, **{k: v for k, v in score.items() if k not in dropped}, "subject": subject}
 
 
+def _score_v1(score: Mapping[str, Any]) -> dict[str, Any]:
+    known = {"observationId": None, "authorUserId": None, "configId": None, "queueId": None, "comment": None}
+    value, label = score["value"], None
+    if isinstance(value, str):
+        value, label = 0, value
+    of_trace = {"userId": None, "tags": [], "environment": "default"}
+    return {"metadata": {}, **known, **score, "value": value, "stringValue": label, "trace": of_trace}
+
+
 def _is_in_window(trace: Mapping[str, Any], call: Call) -> bool:
     return call.one("fromTimestamp") <= str(trace["timestamp"]) < call.one("toTimestamp", "9")
 
@@ -205,6 +220,7 @@ def _trace_v1(observation: Mapping[str, Any]) -> dict[str, Any]:
         "name": observation.get("traceName"),
         "userId": observation.get("userId"),
         "sessionId": observation.get("sessionId"),
+        "environment": observation.get("environment"),
         "release": observation.get("release"),
         "version": None,
         "tags": observation.get("tags") or [],
@@ -224,10 +240,14 @@ def _trace_v1(observation: Mapping[str, Any]) -> dict[str, Any]:
 def _observation_v1(observation: Mapping[str, Any]) -> dict[str, Any]:
     usage = observation.get("usageDetails") or {}
     dropped = ("providedModelName", "usageDetails", "costDetails", "totalCost", "traceName", "tags", "release")
+    nothing = dict.fromkeys((*_OF_V1.split(), *_GROUPS["prompt"].split(), *_GROUPS["metrics"].split()))
     kept = {k: v for k, v in observation.items() if k not in dropped and k not in ("userId", "sessionId")}
     counts = {key: usage.get(key, 0) for key in ("input", "output", "total")}
     return {
+        **nothing,
         **kept,
+        "usageDetails": usage,
+        "costDetails": {},
         "model": observation.get("providedModelName"),
         "input": _parsed(observation.get("input")),
         "output": _parsed(observation.get("output")),

@@ -7,11 +7,10 @@ from typing import Any
 import mlflow_server
 import phoenix_server
 from backend_server import Answer, Backend, Call
+from claims import SPAN, TRACE
 from langfuse_server import LangfuseServer
 
 from whyspan.ingest.otlp import decode_logs, decode_traces
-
-TRACE, SPAN = "a" * 32, "b" * 16
 
 
 class OtlpServer(Backend):

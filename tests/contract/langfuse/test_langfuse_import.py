@@ -19,7 +19,6 @@ from whyspan.ingest.sources.source import Selection, pull
 from whyspan.ingest.spans import LogRecord, Span
 from whyspan.ingest.store import Store
 
-
 FIRST_NS = 1793491200 * 10**9
 """2026-11-01T00:00Z: run 0; each other run begins an hour after the one before."""
 
