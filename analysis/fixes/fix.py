@@ -112,6 +112,7 @@ async def find_fixes(desk: Desk, case: Case, options: Options, plan: FixPlan = P
 
     All are measured on the failing case. The best go on to the same failure in other runs and to guard cases.
     """
+    also = tuple({c.id: c for c in plan.also if c.id != case.id}.values())
     why = await find_cause(desk, case, options)
     source = _source(why)
     cause = source.removal.texts if source else ()
@@ -119,8 +120,8 @@ async def find_fixes(desk: Desk, case: Case, options: Options, plan: FixPlan = P
         proposed = await propose(trial, cause, plan.proposals, model=plan.proposing_model) if plan.proposals else ()
         candidates = (*built_in_candidates(case, source), *plan.own, *proposed)
         measured = await measure(trial, candidates, alpha=options.alpha)
-    guards = (*plan.guards, *find_guards(desk, case, cause, plan.also))
-    measured, further = await _finals(desk, measured, plan.also, guards, options.alpha)
+    guards = (*plan.guards, *find_guards(desk, case, cause, also))
+    measured, further = await _finals(desk, measured, also, guards, options.alpha)
     report = FixReport(
         case=case, why=why, measured=measured, guards=guards, calls=trial.drawn + further.calls,
         paid=why.paid + trial.paid + further.paid,

@@ -38,6 +38,7 @@ class FixArguments:
     propose: int
     propose_model: str
     also: Sequence[str]
+    also_select: str
     keep: Sequence[tuple[str, str]]
     guards: Sequence[Path]
     test_path: Path | None
@@ -49,11 +50,14 @@ class FixArguments:
         own = OwnCandidates(rules=self.rules, prompts=self.systems, models=self.models, parameters=self.params)
         named = [guard_of(desk, run, kept) for run, kept in self.keep]
         filed = [guard for path in self.guards for guard in guards_in(path)]
+        also = [desk.case(run, event) for run in self.also]
+        if self.also_select:
+            also += choose_cases(desk.store, "last", "last", self.also_select)
         return FixPlan(
             own=own.candidates(),
             proposals=self.propose,
             proposing_model=self.propose_model,
-            also=tuple(desk.case(run, event) for run in self.also),
+            also=tuple(also),
             guards=(*named, *filed),
         )
 
@@ -68,6 +72,7 @@ def _fix_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--propose", type=click.IntRange(0, 20), default=0, metavar="N", help="Ask a model for N rules."),
         click.option("--propose-model", default="", metavar="NAME", help="Which model to ask [that of the run]."),
         click.option("--also", multiple=True, metavar="RUN", help="Another run with the same failure; repeatable."),
+        click.option("--also-select", default="", metavar="SQL", help="Other failing decisions, as for --select."),
         click.option("--keep", nargs=2, multiple=True, metavar="RUN EVENT", help="A decision that must stay so."),
         click.option("--guards", multiple=True, type=FILE, metavar="PATH", help="Case files that must stay so."),
         click.option("--write-test", "test_path", type=FILE, help="Write a regression test: test_NAME.py."),
