@@ -36,6 +36,7 @@ COMMANDS = {
     "test": "Write a regression test for a decision.",
     "export": "Render claims for a CI run: summary, JUnit XML, HTML, SARIF.",
     "ci": "Render a pull-request comment.",
+    "report": "Write a page about a run, a claim or a job.",
     "jobs": "Explain many decisions under a budget, again and again.",
     "cache": "Look after the replies that were paid for.",
     "writeback": "Send claims back into your observability.",
