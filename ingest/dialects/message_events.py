@@ -15,7 +15,7 @@ from .dialogue import Call, Message, Part, Result
 from .fields import NEVER_IN_SEMCONV, TOOLS
 from .partial import Found, Loss, PartialCall, Trust
 from .semconv import CAPTURE_SWITCH, role_of
-from .shapes import read_message
+from .shapes import read_message, read_tools
 from .values import as_text, first_text, parse_json, parse_list, to_json
 
 NAME = "message_events"
@@ -55,15 +55,20 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
         return None
     # With capture off every event comes without content; with it on, an event without content is an empty message.
     has_content = any(e.body.get("content") is not None for e in events)
-    read_messages = [_message(e) for e in events if e.name in _ROLES] if has_content else []
+    tools = read_tools(tool for e in events for tool in _definitions(e))
+    turns = [e for e in events if e.name in _ROLES and not _definitions(e)]
+    read_messages = [_message(e) for e in turns] if has_content else []
     messages = _without_repeated_results(read_messages)
     replies = [r for e in events if e.name == _CHOICE for r in _choice(e)]
+    if "anthropic" in first_text(span.attributes, "gen_ai.provider.name", "gen_ai.system").lower():
+        replies = _one_answer(replies)
     model = first_text(span.attributes, "gen_ai.response.model")
     named = tuple(replace(r, model=model, id=first_text(span.attributes, "gen_ai.response.id")) for r in replies)
     is_openai_v2 = span.scope.name.endswith(".openai_v2")
     return PartialCall(
         role=role,
         messages=Found(messages, f"{NAME}:{source} gen_ai.*.message", Trust.EVENTS) if messages else None,
+        tools=Found(tools, f"{NAME}:{source} with tools", Trust.EVENTS) if tools else None,
         replies=Found(named, f"{NAME}:{source} {_CHOICE}", Trust.EVENTS) if named else None,
         losses=frozenset({Loss.ASSISTANT_TEXT}) if is_openai_v2 else frozenset(),
         unrecorded=NEVER_IN_SEMCONV | {TOOLS},
@@ -138,6 +143,22 @@ def _without_repeated_results(messages: Sequence[Message]) -> tuple[Message, ...
         for m in messages
         if m.role != "tool" or not all(isinstance(p, Result) and p.call_id in native for p in m.parts)
     )
+
+
+def _definitions(event: _Event) -> Sequence[Json]:
+    """Returns the tool definitions that OpenLLMetry sends as a user message of its own."""
+    content = event.body.get("content")
+    tools = content.get("tools") if isinstance(content, Mapping) else None
+    return tools if isinstance(tools, list) else ()
+
+
+def _one_answer(replies: Sequence[ModelReply]) -> list[ModelReply]:
+    """Returns the one answer that this API gives; OpenLLMetry sends a choice for each of its blocks."""
+    if len(replies) < 2:
+        return list(replies)
+    calls = tuple(call for reply in replies for call in reply.tool_calls)
+    text = "".join(reply.text for reply in replies)
+    return [replace(replies[0], text=text, tool_calls=calls)]
 
 
 def _choice(event: _Event) -> Iterator[ModelReply]:

@@ -38,6 +38,8 @@ _CLIENTS = ("openai", "anthropic", "google_genai", "litellm", "vertexai", "mistr
 """Instrumentations of client libraries: their arguments are the request."""
 _ALL_SETTINGS = (*_CLIENTS, "langchain", "openai_agents", "instructor")
 """Instrumentations that record all settings of a call; those of other frameworks have the model's configuration."""
+_CONFIGURED_NAME = ("agno", "smolagents", "llama_index", "dspy", "strands_agents", "beeai")
+"""Instrumentations whose `llm.model_name` is the model that was configured, for want of the response's."""
 _NOT_FLATTENED = frozenset({"image.detail", "cache_control", "tool_result.is_error", "extra_body", "include"})
 _REDACTED_IMAGE = MissingField(
     name="image",
@@ -84,7 +86,7 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
         system=system,
         tools=Found(tools, f"{NAME}:llm.tools", Trust.FLATTENED) if tools else None,
         params=dict(_params(parameters)),
-        model=_model(attributes, parameters, body),
+        model=_model(attributes, parameters, body, library),
         provider=_found(attributes, "llm.provider", "llm.system"),
         base_url=_base_url(parameters),
         replies=_replies(attributes),
@@ -190,12 +192,14 @@ def _params(parameters: Mapping[str, Json]) -> Iterator[tuple[str, Found[Json]]]
             yield name, Found(value, f"{NAME}:llm.invocation_parameters", Trust.FLATTENED)
 
 
-def _model(attributes: Attributes, parameters: Mapping[str, Json], body: Found[Body] | None) -> Found[str] | None:
+def _model(
+    attributes: Attributes, parameters: Mapping[str, Json], body: Found[Body] | None, library: str
+) -> Found[str] | None:
     if body is not None and isinstance(body.value.get("model"), str):
         return Found(body.value["model"], f"{NAME}:input.value", Trust.RAW)
     asked = as_text(parameters.get("model") or parameters.get("model_name"))
     if not asked:
-        return None
+        return _found(attributes, "llm.model_name") if library in _CONFIGURED_NAME else None
     # LiteLLM takes `provider/model` and sends `model`.
     prefix, _, rest = asked.partition("/")
     is_routed = bool(rest) and prefix == attributes.get("llm.provider")

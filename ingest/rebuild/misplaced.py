@@ -22,17 +22,16 @@ def group_logs(spans: Sequence[Span], logs: Iterable[LogRecord]) -> Mapping[Key,
         groups.setdefault((record.trace_id, record.span_id), []).append(record)
     if not groups:
         return groups
-    silent_calls: dict[Key, list[Span]] = {}
+    silent_calls: dict[tuple[Key, str], list[Span]] = {}
     for span in spans:
         if role_of(span) is Role.CALL and (span.trace_id, span.span_id) not in groups:
-            silent_calls.setdefault((span.trace_id, span.parent_span_id), []).append(span)
-    for parent, calls in silent_calls.items():
-        pile = groups.get(parent, [])
-        exchanges = _exchanges(pile)
-        if len(exchanges) == len(calls):
+            silent_calls.setdefault(((span.trace_id, span.parent_span_id), span.scope.name), []).append(span)
+    for (parent, library), calls in silent_calls.items():
+        own = [record for record in groups.get(parent, ()) if record.scope.name == library]
+        exchanges = _exchanges(own)
+        if exchanges and len(exchanges) == len(calls):
             for call, exchange in zip(sorted(calls, key=lambda s: s.start_ns), exchanges, strict=True):
                 groups[call.trace_id, call.span_id] = exchange.records
-            groups[parent] = [record for record in pile if not (is_message(record) or is_choice(record))]
     return groups
 
 

@@ -5,6 +5,7 @@ history, can be completed from the answer itself, found by the ids of its tool c
 by likeness.
 """
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -40,7 +41,7 @@ def repair_history(call: PartialCall, history: History) -> PartialCall:
     if Loss.ASSISTANT_TEXT in call.losses:
         messages = tuple(_with_text(m, history) for m in messages)
     messages = tuple(_with_argument_strings(m, history) for m in messages)
-    messages = _with_joined_ids(messages)
+    messages = tuple(_with_result_ids(_with_joined_ids(messages)))
     if messages == call.messages.value:
         return call
     source = f"{call.messages.source}, completed from earlier replies"
@@ -72,6 +73,23 @@ def _verbatim(part: Part, history: History) -> Part:
     if written is None or written.name != part.name or parse_json(written.arguments) != part.arguments:
         return part
     return replace(part, arguments=written.arguments)
+
+
+def _with_result_ids(messages: Sequence[Message]) -> Iterator[Message]:
+    """Yields the messages with the ids of tool results that have none: as many as calls, in the order of the calls."""
+    open_ids: list[str] = []
+    for i, message in enumerate(messages):
+        made = [p.id for p in message.parts if isinstance(p, Call) and p.id]
+        if made:
+            following = itertools.takewhile(lambda m: m.role == "tool", messages[i + 1 :])
+            results = [p for m in following for p in m.parts if isinstance(p, Result)]
+            is_sure = len(results) == len(made) and not any(r.call_id for r in results)
+            open_ids = made if is_sure else []
+        parts: list[Part] = []
+        for part in message.parts:
+            is_open = isinstance(part, Result) and message.role == "tool" and bool(open_ids)
+            parts.append(replace(part, call_id=open_ids.pop(0)) if is_open and isinstance(part, Result) else part)
+        yield replace(message, parts=tuple(parts)) if tuple(parts) != message.parts else message
 
 
 def _with_joined_ids(messages: tuple[Message, ...]) -> tuple[Message, ...]:
