@@ -1,8 +1,8 @@
 """What a provider adapter gives back, and the protocol that adapters follow."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from ...ingest.calls import Body, ModelReply, Usage
 
@@ -13,6 +13,8 @@ class Completion:
 
     reply: ModelReply
     usage: Usage = field(default_factory=Usage)
+    logprobs: Sequence[Mapping[str, Any]] = ()
+    """One entry a token with its alternatives, where asked for; never stored."""
 
 
 class Provider(Protocol):

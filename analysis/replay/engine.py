@@ -67,6 +67,17 @@ class ReplayEngine:
         found = [(known.get(i) or fresh.get(i), i in known) for i in range(first, first + count)]
         return [(reply, cached) for reply, cached in found if reply is not None]
 
+    async def ask(self, request: Body) -> Completion | None:
+        """Returns one fresh reply that is not stored; None when the budget has ended."""
+        answered: list[StoredReply] = []
+        if not self.budget.reserve(1):
+            return None
+        try:
+            await self._ask_once(request, "", [0], answered)
+        finally:
+            self.budget.settle(1, len(answered))
+        return answered[0].completion if answered else None
+
     async def _ask(self, request: Body, key: str, samples: list[int]) -> list[StoredReply]:
         answered: list[StoredReply] = []
         try:
@@ -92,7 +103,10 @@ class ReplayEngine:
             await self._ask_once(request, key, chunk, answered)
 
     async def _ask_once(self, request: Body, key: str, samples: list[int], answered: list[StoredReply]) -> None:
-        """One request to the model, for as many of the samples as it gives; none when a cap would be passed."""
+        """One request to the model, for as many of the samples as it gives; none when a cap would be passed.
+
+        Replies are kept under `key`, and not kept without one.
+        """
         most = self._most(request, len(samples)) if self.budget.needs_estimates else Spend()
         if self.budget.needs_estimates and not await self.budget.hold(most):
             return
@@ -112,7 +126,8 @@ class ReplayEngine:
             StoredReply(sample=sample, completion=completion, start_ns=start_ns, end_ns=end_ns)
             for sample, completion in zip(samples, completions, strict=False)
         ]
-        self._writes.add(self.provider.endpoint, key, replies)
+        if key:
+            self._writes.add(self.provider.endpoint, key, replies)
         answered += replies
 
     async def _attempt(self, request: Body, count: int) -> Sequence[Completion]:

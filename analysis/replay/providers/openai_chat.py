@@ -39,7 +39,11 @@ def decode_completions(value: Mapping[str, Any]) -> list[Completion]:
     """
     usage = _usage(value.get("usage") or {})
     completions = [
-        Completion(reply=_reply(choice, value), usage=usage if index == 0 else Usage())
+        Completion(
+            reply=_reply(choice, value),
+            usage=usage if index == 0 else Usage(),
+            logprobs=(choice.get("logprobs") or {}).get("content") or (),
+        )
         for index, choice in enumerate(value["choices"])
     ]
     if not completions:

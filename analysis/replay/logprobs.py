@@ -1,0 +1,146 @@
+"""Log-probability mode: one call tells the probability of a forced first choice, where the API gives log-probabilities.
+
+A choice is forced when the request itself names the options: an enum of a JSON schema, a grammar or list of words, or
+tools of which one must be called. Options that begin with different tokens are told apart by the token at which they
+begin; its alternatives, at the request's temperature and among the options, are the odds. What comes before the choice
+is taken as the model most likely says it. Everything else has to be sampled.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...ingest.calls import Body, ModelReply, ToolCall
+from ...ingest.errors import UpstreamError
+from ..cases import Case
+from .engine import ReplayEngine
+
+WIDTHS = (20, 2000)
+"""Alternatives asked for: as many as OpenAI gives, then as many as servers of one's own give."""
+MARGIN_TOKENS = 24
+"""Tokens that a forced choice may come after."""
+MISSING_MASS = 0.02
+"""An option that is not listed is taken as impossible when all that is not listed is less likely than this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What a request makes the model choose from."""
+
+    options: tuple[str, ...]
+    lead: str
+    """Regular expression that the text before the option ends with; empty when the option comes first."""
+    is_tool: bool = False
+
+    def reply(self, before: str, option: str) -> ModelReply:
+        """Returns a reply that makes this choice, for a target to look at."""
+        if self.is_tool:
+            return ModelReply(tool_calls=(ToolCall(name=option, arguments="{}"),))
+        return ModelReply(text=f'{before}{option}"}}' if self.lead else option)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Odds:
+    """Probability of each option, and of the target."""
+
+    options: Mapping[str, float]
+    probability: float
+    calls: int
+
+
+def choice_of(request: Body) -> Choice | None:
+    """Returns the choice that a request forces; None when it forces none, or one that sampling cuts short."""
+    if request.get("top_p") not in (None, 1, 1.0):
+        return None
+    found = _enum_choice(request) or _word_choice(request) or _tool_choice(request)
+    return found if found and len(set(found.options)) > 1 else None
+
+
+def _enum_choice(request: Body) -> Choice | None:
+    wanted = request.get("response_format") or {}
+    schema = (wanted.get("json_schema") or {}).get("schema") or {}
+    for name, inner in (schema.get("properties") or {}).items():
+        options = inner.get("enum") or ()
+        if options and all(isinstance(o, str) for o in options):
+            return Choice(options=tuple(options), lead=rf"{re.escape(json.dumps(name))}\s*:\s*\"$")
+    return None
+
+
+def _word_choice(request: Body) -> Choice | None:
+    words = request.get("guided_choice") or ()
+    grammar = re.fullmatch(r'root ::= ("(?:[^"\\])*"(?: \| "(?:[^"\\])*")*)', str(request.get("grammar") or ""))
+    if grammar:
+        words = re.findall(r'"([^"]*)"', grammar[1])
+    return Choice(options=tuple(words), lead="") if words else None
+
+
+def _tool_choice(request: Body) -> Choice | None:
+    if request.get("tool_choice") not in ("required", "any"):
+        return None
+    names = [t.get("function", {}).get("name", "") for t in request.get("tools") or ()]
+    return Choice(options=tuple(filter(None, names)), lead=r'"name"\s*:\s*"$', is_tool=True)
+
+
+async def forced_odds(engine: ReplayEngine, case: Case) -> Odds | None:
+    """Returns the probability of a case's target; None when it has to be sampled instead.
+
+    That is so when the request forces no choice, or the endpoint gives no usable log-probabilities.
+    """
+    choice = choice_of(case.request)
+    if choice is None:
+        return None
+    for calls, width in enumerate(WIDTHS, start=1):
+        tokens = await _tokens(engine, case.request, width)
+        found = _at_choice(tokens, choice)
+        if found is None:
+            return None
+        before, alternatives = found
+        odds, is_sure = _weights(alternatives, choice.options, _temperature(case.request))
+        if is_sure:
+            hits = [o for o in odds if case.target.matches(choice.reply(before, o))]
+            return Odds(options=odds, probability=sum(odds[o] for o in hits), calls=calls)
+    return None
+
+
+async def _tokens(engine: ReplayEngine, request: Body, width: int) -> Sequence[Mapping[str, Any]]:
+    asked = {**request, "temperature": 0, "logprobs": True, "top_logprobs": width, "max_tokens": MARGIN_TOKENS}
+    try:
+        completion = await engine.ask(asked)
+    except UpstreamError as error:
+        if error.transient:
+            raise
+        return ()  # The endpoint does not take these parameters.
+    return completion.logprobs if completion else ()
+
+
+def _temperature(request: Body) -> float:
+    value = request.get("temperature")
+    return 1.0 if value is None else max(float(value), 1e-3)
+
+
+def _at_choice(tokens: Sequence[Mapping[str, Any]], choice: Choice) -> tuple[str, Sequence[Mapping[str, Any]]] | None:
+    """Returns the text before the choice, and the alternatives of its first token."""
+    text = ""
+    for token in tokens:
+        if not choice.lead or re.search(choice.lead, text):
+            return text, token.get("top_logprobs") or ()
+        text += token["token"]
+    return None
+
+
+def _weights(
+    alternatives: Sequence[Mapping[str, Any]], options: Sequence[str], temperature: float
+) -> tuple[dict[str, float], bool]:
+    """Returns the share of each option, and whether what is not listed is too little to matter."""
+    mass, listed = dict.fromkeys(options, 0.0), 0.0
+    for alternative in alternatives:
+        listed += math.exp(alternative["logprob"])
+        begun = [o for o in options if alternative["token"] and o.startswith(alternative["token"])]
+        if len(begun) == 1:
+            mass[begun[0]] += math.exp(alternative["logprob"] / temperature)
+    total = sum(mass.values())
+    is_sure = total > 0 and (all(mass.values()) or 1.0 - listed < MISSING_MASS)
+    return ({o: m / total for o, m in mass.items()} if total else mass), is_sure
