@@ -4,7 +4,7 @@ A source yields batches, each with the position to go on from once the batch is 
 store after the batch, never before: an import that dies is continued, repeats at most one batch, and loses none.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -54,6 +54,8 @@ class Batch:
     logs: tuple[LogRecord, ...] = ()
     """Scores, as evaluation events."""
     rejects: tuple[Reject, ...] = ()
+    version_key: str = ""
+    """The attribute that says when a span was last changed, ISO 8601, where the back end changes spans."""
     position: Position
     """Where to go on once this batch is stored."""
 
@@ -83,11 +85,25 @@ class PullReport:
     rejects: list[Reject] = field(default_factory=list)
 
 
+def find_newer(store: "Store", spans: Iterable[Span], version_key: str) -> list[Span]:
+    """Returns the spans that the store has in an older version."""
+    versions = {(s.trace_id, s.span_id): (s, str(s.attributes.get(version_key, ""))) for s in spans if version_key}
+    known = store.known_traces({trace_id for trace_id, _ in versions})
+    if not known:
+        return []
+    query = "SELECT trace_id, span_id, attr(attributes, $key) FROM spans WHERE trace_id IN (SELECT unnest($traces))"
+    with store.connect() as db:
+        stored = db.execute(query, {"key": version_key, "traces": sorted(known)}).fetchall()
+    old = {(trace_id, span_id): version or "" for trace_id, span_id, version in stored}
+    return [span for ids, (span, version) in versions.items() if ids in old and version > old[ids]]
+
+
 def pull(store: "Store", source: Source, *, progress: Callable[[PullReport], None] = lambda _: None) -> PullReport:
     """Imports what a source has and the store has not, and returns the counts."""
     report = PullReport()
     with Positions.open(store.path) as positions:
         for batch in source.batches(positions.get(source.key)):
+            store.replace(find_newer(store, batch.spans, batch.version_key))
             store.write(batch.spans, batch.logs)
             positions.put(source.key, batch.position)
             report.batches += 1

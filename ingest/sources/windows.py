@@ -74,7 +74,7 @@ class Walk:
         """Forgets the pages read so far; reading them again changes nothing."""
         self.done, self.cursor = [], None
 
-    def run(self, steps: Mapping[str, Step]) -> Iterator[Batch]:
+    def run(self, steps: Mapping[str, Step], *, version_key: str = "") -> Iterator[Batch]:
         """Yields the pages of the steps that are left, in order, and at the end the position for the next window."""
         may_be_stale = self.cursor is not None
         for name, step in steps.items():
@@ -89,7 +89,13 @@ class Walk:
                     continue
                 may_be_stale = False
                 self._advance(name, page)
-                yield Batch(spans=page.spans, logs=page.logs, rejects=page.rejects, position=self._position())
+                yield Batch(
+                    spans=page.spans,
+                    logs=page.logs,
+                    rejects=page.rejects,
+                    version_key=version_key,
+                    position=self._position(),
+                )
         end = self.window.end
         yield Batch(position={"until": end if self.waiting_ns is None else min(end, self.waiting_ns)})
 

@@ -1,7 +1,7 @@
 """What an operator does to a store: look at it, check it, and let old data go."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -13,7 +13,7 @@ from ..errors import StoreError
 from .compaction import rewrite
 from .durable import try_lock
 from .layout import Layout
-from .manifest import LiveFile, Manifest
+from .manifest import Commit, LiveFile, Manifest
 from .quoting import parquet, quote, quote_list
 from .roller import pending_bytes
 from .schema import TABLES
@@ -99,6 +99,23 @@ def _prune_messages(layout: Layout, manifest: Manifest) -> None:
 def _keep_rows(layout: Layout, manifest: Manifest, file: LiveFile, condition: str) -> None:
     new = rewrite(layout, file.kind, [file.path], tier=file.tier, condition=condition)
     manifest.replace([file.path], [new] if new else [])
+
+
+def drop_spans(layout: Layout, manifest: Manifest, ids: Collection[tuple[str, str]]) -> None:
+    """Deletes single spans, given by trace and span id, to make place for newer versions of them."""
+    pairs = ", ".join(f"({quote(trace_id)}, {quote(span_id)})" for trace_id, span_id in sorted(ids))
+    with (
+        try_lock(layout.compact_lock, wait_s=_LOCK_S) as is_alone,
+        try_lock(layout.roll_lock, wait_s=_LOCK_S) as locked,
+    ):
+        if not (is_alone and locked):
+            raise StoreError(f"{layout.root} is locked by another process", hint="try again later")
+        holding = manifest.files_of("spans", {trace_id for trace_id, _ in ids})
+        for file in manifest.live_files():
+            if file.path in holding:
+                _keep_rows(layout, manifest, file, f"(trace_id, span_id) NOT IN ({pairs})")
+        # A new number tells every roller that what it remembers of the store is no longer true.
+        manifest.commit(Commit(files=[], rolled={}, next_seq=manifest.next_seq() + 1))
 
 
 def verify(layout: Layout, manifest: Manifest) -> list[str]:

@@ -13,7 +13,7 @@ from ..spans import LogRecord, Span, TraceId
 from .compaction import GRACE_NS, compact
 from .durable import try_lock
 from .layout import Layout
-from .maintenance import StoreStats, collect_stats, prune, verify
+from .maintenance import StoreStats, collect_stats, drop_spans, prune, verify
 from .manifest import Manifest
 from .parquet import schema_name, write_file
 from .reader import connect, read_trace
@@ -109,6 +109,20 @@ class Store:
         if frames:
             self._make_visible(self._wal.append(frames))
             self._tidy()
+
+    def replace(self, spans: Iterable[Span]) -> None:
+        """Stores newer versions of spans: what the store has under their ids goes, then they are written.
+
+        A process that dies in between leaves neither, so the caller must be able to bring them again.
+        """
+        newer = list(spans)
+        if newer:
+            drop_spans(self._layout, self._manifest, {(s.trace_id, s.span_id) for s in newer})
+            self.write(newer)
+
+    def known_traces(self, trace_ids: Iterable[str]) -> set[str]:
+        """Returns those of the traces that have spans in the store."""
+        return {id for ids in self._manifest.files_of("spans", trace_ids).values() for id in ids}
 
     def refresh(self) -> None:
         """Makes what other writers have acknowledged visible, as far as that is possible in two seconds."""

@@ -17,6 +17,7 @@ from .metadata import Metadata, read_metadata
 Observation = Mapping[str, Any]
 
 SDK_SCOPE = "langfuse-sdk"
+UPDATED_KEY = "langfuse.server.updated_at"
 _O = "langfuse.observation."
 _FIELDS = {
     "version": "langfuse.version",
@@ -30,7 +31,7 @@ _FIELDS = {
     "userId": "user.id",
     "sessionId": "session.id",
     "projectId": "langfuse.project.id",
-    "updatedAt": "langfuse.server.updated_at",
+    "updatedAt": UPDATED_KEY,
     "createdAt": "langfuse.server.created_at",
     "totalCost": "langfuse.server.total_cost",
     "promptId": "langfuse.server.prompt_id",

@@ -13,7 +13,7 @@ from ..times import parse_time
 from ..windows import Page, Step, Walk, import_key
 from .account import langfuse_account
 from .media import with_media
-from .observations import Observation, decode_observation, is_finished
+from .observations import UPDATED_KEY, Observation, decode_observation, is_finished
 from .readers import Query, Reader, choose_reader
 from .scores import decode_score
 
@@ -48,7 +48,7 @@ class LangfuseSource:
             walk.restart()  # which scores belong to the selection is known only after reading its observations
         steps: dict[str, Step] = {f"observations {q.trace_id}": partial(self._observations, q) for q in queries}
         steps |= {f"scores {q.trace_id}": partial(self._scores, q) for q in queries}
-        yield from walk.run(steps)
+        yield from walk.run(steps, version_key=UPDATED_KEY)
 
     def _queries(self, walk: Walk) -> Iterator[Query]:
         chosen = self._selection

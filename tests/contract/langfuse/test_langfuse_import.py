@@ -154,6 +154,27 @@ def test_a_cursor_that_the_server_has_forgotten_is_no_obstacle() -> None:
     assert len({s.span_id for b in batches for s in b.spans}) == 4
 
 
+@pytest.mark.parametrize("version", ["4.16.0", "2.95.12"])
+def test_an_observation_that_was_changed_late_replaces_the_old_one(version: str, tmp_path: Path) -> None:
+    first = observation(0, 0, output='"early"')
+    with (
+        LangfuseServer(version, observations=[first, observation(0, 1)]).running() as server,
+        Store.create(tmp_path) as store,
+    ):
+        outputs = []
+        for output, updated in (("early", "01"), ("late", "03"), ("stale", "02"), ("late", "03")):
+            changed = {"output": f'"{output}"', "updatedAt": f"2026-11-{updated}T00:00:00.000Z"}
+            server.observations[0] = first | changed
+            with open_source(Selection(trace_ids=(trace_id(0),)), environ=environ_of(server)) as source:
+                pull(store, source)
+            spans = {str(span.span_id): span for span in store.spans(store.resolve_run(trace_id(0)))}
+            outputs.append(str(spans[span_id(0, 0)].attributes["langfuse.observation.output"]).strip('"'))
+        with store.connect() as db:
+            (count,) = db.execute("SELECT count(*) FROM spans").fetchall()[0]
+    assert outputs == ["early", "late", "late", "late"]
+    assert count == 2
+
+
 def test_a_changed_score_replaces_the_old_one(tmp_path: Path) -> None:
     with LangfuseServer(observations=[observation(0, 0)]).running() as server, Store.create(tmp_path) as store:
         for value, updated in ((0.0, "2026-11-01T00:01:00Z"), (1.0, "2026-11-02T00:00:00Z")):
