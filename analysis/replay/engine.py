@@ -156,6 +156,7 @@ class ReplayEngine:
             raise UpstreamError(
                 f"{error.message}; it asks to wait {asked:.0f} s",
                 hint="the same command goes on from here later; what was answered is kept",
+                transient=True,
             ) from error
         self._limiter.pause(asked)
 

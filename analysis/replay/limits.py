@@ -89,4 +89,5 @@ class Limiter:
             raise UpstreamError(
                 f"{self._failures} requests in a row failed, the last with: {error.message}",
                 hint="the same command goes on from here; what was answered is kept",
+                transient=True,
             ) from error
