@@ -55,9 +55,12 @@ def _verdict(measured: Measured, paint: Paint) -> str:
 
 
 def _remark(measured: Measured) -> str:
+    low, high = measured.residual
     match measured.word:
         case Word.HOLDS | Word.REDUCES:
-            return f"up to {measured.residual[1]:.2f} left"
+            return f"{low:.2f} to {high:.2f} left"
+        case Word.FAILS:
+            return f"{low:.2f} to {high:.2f}"
         case Word.HARMFUL:
             return "breaks decisions that were right"
         case Word.INCONCLUSIVE if measured.more_calls:
@@ -77,7 +80,7 @@ def _horizon_words(horizon: Horizon) -> str:
     leaking = f"in {horizon.leaking} of them " if horizon.leaking else ""
     return (
         f"in {len(horizon.runs)} other failing runs: {_share(horizon.tally).strip()}, {leaking}"
-        f"up to {horizon.interval[1]:.2f} left"
+        f"{horizon.interval[0]:.2f} to {horizon.interval[1]:.2f} left"
     )
 
 
