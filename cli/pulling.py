@@ -14,7 +14,7 @@ import click
 from ..ingest.errors import UpstreamError, UsageError
 from ..ingest.sources.importing import write_rejects
 from ..ingest.sources.registry import sources
-from ..ingest.sources.source import PullReport, Selection, pull
+from ..ingest.sources.source import PullReport, Selection, Source, pull
 from .output import Session, write_json
 
 POLL_S = 30.0
@@ -89,8 +89,13 @@ def import_from(
     name: str, session: Session, selection: Selection, *, follow: bool, as_json: bool, **options: Any
 ) -> None:
     """Imports what a back end has, once or for ever, and says what came in."""
-    open_source = sources()[name]
-    with session.create_store() as store, open_source(selection, **options) as source:
+    with sources()[name](selection, **options) as source:
+        import_source(name, session, source, follow=follow, as_json=as_json)
+
+
+def import_source(name: str, session: Session, source: Source, *, follow: bool, as_json: bool) -> None:
+    """Imports what a source has, once or for ever, and says what came in."""
+    with session.create_store() as store:
         target = store.path / "rejects" / f"{strftime('%Y%m%d-%H%M%S')}.jsonl"
         while True:
             report = pull(store, source, progress=_progress)

@@ -41,6 +41,7 @@ _FIELDS = {
     "bookmarked": "langfuse.server.bookmarked",
     "public": "langfuse.trace.public",
     "isRootObservation": "langfuse.server.is_root",
+    "exportedTools": "gen_ai.tool.definitions",
 }
 """Field of the API → attribute. The names without `server` are those of the SDK."""
 _COSTS = {"input": "calculatedInputCost", "output": "calculatedOutputCost", "total": "calculatedTotalCost"}
