@@ -4,6 +4,7 @@ import functools
 import math
 import operator
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -48,8 +49,8 @@ class ReplayArguments:
 
     def words(self) -> str:
         """Returns the options that a follow-up command needs as well."""
-        words = f" --model-fn {self.model_fn}" if self.model_fn else ""
-        return words + (f" --base-url {self.base_url}" if self.base_url else "")
+        words = f" --model-fn {shlex.quote(self.model_fn)}" if self.model_fn else ""
+        return words + (f" --base-url {shlex.quote(self.base_url)}" if self.base_url else "")
 
 
 def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:

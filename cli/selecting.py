@@ -46,6 +46,6 @@ def choose_cases(store: "Store", run: str, event: str, query: str) -> list["Case
     return cases
 
 
-def words(run: str, event: str, query: str) -> str:
+def words(run: str, event: str, query: str = "") -> str:
     """Returns the arguments that choose the same decisions in another command."""
-    return f"--select {shlex.quote(query)}" if query else f"{run} {event}"
+    return f"--select {shlex.quote(query)}" if query else shlex.join([run, event])

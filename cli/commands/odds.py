@@ -12,6 +12,7 @@ from ...ingest.errors import ExitCode
 from ..output import Paint, Session, printable, write_json, write_table
 from ..replaying import ReplayArguments, agree, desk_of, replay_options
 from ..report.replay_text import render_replay
+from ..selecting import words
 
 
 @click.command(epilog="Example: whyspan odds last tool:forward_email -n 50")
@@ -48,7 +49,7 @@ def command(
     else:
         for line in render_replay(report, Paint.stdout(session)):
             click.echo(line)
-        click.echo(f"\nnext: {session.command(f'why {run} {event}{replay.words()}')}")
+        click.echo(f"\nnext: {session.command('why ' + words(run, event) + replay.words())}")
     return ExitCode.OK if report.is_complete else ExitCode.BUDGET
 
 

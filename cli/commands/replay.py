@@ -24,6 +24,7 @@ from ...ingest.errors import ExitCode, UsageError
 from ..output import Paint, Session, write_json
 from ..replaying import ReplayArguments, agree, desk_of, replay_options
 from ..report.replay_text import render_replay
+from ..selecting import words
 
 
 @click.command(epilog="Example: whyspan replay last tool:forward_email --drop 12 --param temperature=0")
@@ -59,7 +60,7 @@ def command(
     else:
         for line in render_replay(report, Paint.stdout(session)):
             click.echo(line)
-        click.echo(f"\nnext: {session.command(f'why {run} {event}{replay.words()}')}")
+        click.echo(f"\nnext: {session.command('why ' + words(run, event) + replay.words())}")
     return ExitCode.OK if report.is_complete else ExitCode.BUDGET
 
 

@@ -7,6 +7,7 @@ from ...analysis.segments import Segment, segment
 from ...analysis.targets import select
 from ...ingest.rebuild import load_calls
 from ..output import Session, write_json, write_table
+from ..selecting import words
 
 
 @click.command(epilog="Example: whyspan segments last tool:forward_email")
@@ -28,7 +29,7 @@ def command(session: Session, run: str, event: str, as_json: bool) -> None:
         write_json({"case_id": case.id, "api": case.api.value, "segments": pieces})
         return
     write_table(("piece", "where", "text"), [(numbers[s.id], s.place, s.text) for s in cut.segments], width=76)
-    click.echo(f"\nnext: {session.command(f'replay {run} {event} --drop NUMBER')}")
+    click.echo(f"\nnext: {session.command('replay ' + words(run, event) + ' --drop NUMBER')}")
 
 
 def _to_json(segment: Segment) -> dict[str, object]:
