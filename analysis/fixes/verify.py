@@ -5,17 +5,19 @@ All candidates share one baseline. Each gets an e-value against "it does not low
 What is left of the rate is reported with an anytime-valid upper bound, never as a bare count.
 """
 
+import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ...ingest.calls import Json
+from ...ingest.errors import UpstreamError
 from ..attribution.evalues import log_e_value
 from ..attribution.intervals import drop_interval, rate_interval
 from ..attribution.problem import Tally
 from ..claims import Claim, Verdict
-from ..experiment import Experiment, Order
+from ..experiment import Experiment
 from ..interventions import Noop, intervention_id
 from ..noninferiority import log_e_keeps
 from .candidates import Candidate
@@ -58,6 +60,8 @@ class Measured:
     """Interval of the rate with the candidate."""
     more_calls: int | None = None
     """For an inconclusive one, how many more replays would probably tell; None when it is clear or out of reach."""
+    refusal: str = ""
+    """Why the model's server did not answer a request with the candidate; empty when it did."""
     guarding: Guarding | None = None
     """What it does to decisions that were right; None when that was not measured."""
     horizon: Horizon | None = None
@@ -88,6 +92,7 @@ class Measured:
             "residual_interval": list(self.residual),
             "upper": self.upper,
             "more_calls": self.more_calls,
+            "refusal": self.refusal,
             "guards": self.guarding.to_json() if self.guarding else None,
             "other_runs": self.horizon.to_json() if self.horizon else None,
             "claim": self.claim.to_json(),
@@ -134,24 +139,43 @@ class _Bench:
         self._level = alpha / max(len(candidates), 1)
         self._base = Tally()
         self._tallies = {c.name: Tally() for c in candidates}
+        self._refusals: dict[str, str] = {}
 
     async def draw(self, going: Sequence[Candidate], look: int) -> bool:
         """Brings the baseline and these candidates to `look` draws; returns whether anything was drawn."""
-        orders: list[Order] = [(Noop(), look - self._base.draws, None)] if self._base.draws < look else []
-        shared = len(orders)
-        short = [c for c in going if self._tallies[c.name].draws < look]
-        orders += [(c.intervention, look - self._tallies[c.name].draws, None) for c in short]
-        replies = await self._experiment.draw_all(orders)
-        self._base += Tally.of(replies[0]) if shared else Tally()
-        for candidate, outcomes in zip(short, replies[shared:], strict=True):
+        before = self._experiment.drawn
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._draw_base(look))
+                for candidate in going:
+                    group.create_task(self._draw_candidate(candidate, look))
+        except ExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        return self._experiment.drawn > before
+
+    async def _draw_base(self, look: int) -> None:
+        if self._base.draws < look:
+            (outcomes,) = await self._experiment.draw_all([(Noop(), look - self._base.draws, None)])
+            self._base += Tally.of(outcomes)
+
+    async def _draw_candidate(self, candidate: Candidate, look: int) -> None:
+        """Draws a candidate; one that the model's server refuses, such as an odd schema, must not end the others."""
+        count = look - self._tallies[candidate.name].draws
+        if count <= 0:
+            return
+        try:
+            (outcomes,) = await self._experiment.draw_all([(candidate.intervention, count, None)])
+        except UpstreamError as error:
+            if error.transient:
+                raise
+            self._refusals[candidate.name] = error.message
+        else:
             self._tallies[candidate.name] += Tally.of(outcomes)
-        return any(replies)
 
     def is_open(self, candidate: Candidate) -> bool:
         """Whether more draws could still change the verdict."""
-        return _word(self._tallies[candidate.name], self._base, self._level, self._alpha) in {
-            Word.REDUCES, Word.INCONCLUSIVE,
-        }  # fmt: skip
+        word = _word(self._tallies[candidate.name], self._base, self._level, self._alpha)
+        return candidate.name not in self._refusals and word in {Word.REDUCES, Word.INCONCLUSIVE}
 
     def judge(self, candidate: Candidate) -> Measured:
         """Returns what the counts say about a candidate."""
@@ -175,7 +199,10 @@ class _Bench:
             model=str(case.request.get("model", "")),
         )
         more = _more_calls(tally, base, self._level, self._alpha) if word is Word.INCONCLUSIVE else None
-        return Measured(candidate=candidate, claim=claim, residual=(residual.low, residual.high), more_calls=more)
+        return Measured(
+            candidate=candidate, claim=claim, residual=(residual.low, residual.high), more_calls=more,
+            refusal=self._refusals.get(candidate.name, ""),
+        )  # fmt: skip
 
 
 _VERDICTS = {

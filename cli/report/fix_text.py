@@ -63,6 +63,8 @@ def _remark(measured: Measured) -> str:
             return f"{low:.2f} to {high:.2f}"
         case Word.HARMFUL:
             return "breaks decisions that were right"
+        case Word.INCONCLUSIVE if measured.refusal:
+            return f"refused: {shorten(measured.refusal, 60)}"
         case Word.INCONCLUSIVE if measured.more_calls:
             return f"about {measured.more_calls} more calls would tell"
         case _:

@@ -10,6 +10,7 @@ from whyspan.analysis.claims import Verdict
 from whyspan.analysis.fixes.candidates import Candidate
 from whyspan.analysis.fixes.verify import LOOKS, Measured, Word, measure
 from whyspan.analysis.interventions import InsertRule
+from whyspan.ingest.errors import UpstreamError
 
 Rates = Callable[[Mapping[str, Any]], float]
 
@@ -93,6 +94,38 @@ def test_without_any_draw_nothing_is_promised(run: Run) -> None:
     (found,) = run({"stop": 0.0}, budget=0)
     assert found.word is Word.INCONCLUSIVE
     assert found.more_calls is None
+
+
+def test_a_candidate_that_the_server_refuses_does_not_end_the_others(
+    case: Case, experiment_with: Callable[..., Any]
+) -> None:
+    answer = model_of({"stop": 0.0, "odd": 0.0}, 1.0)
+
+    def choosy(asked: dict[str, Any]) -> Any:
+        if "odd" in asked["messages"][0]["content"]:
+            raise ValueError("bad request")
+        return answer(asked)
+
+    async def work() -> tuple[Measured, ...]:
+        async with experiment_with(case, choosy) as experiment:
+            return await measure(experiment, [rule("odd"), rule("stop")])
+
+    stop, odd = asyncio.run(work())
+    assert stop.word is Word.HOLDS
+    assert odd.word is Word.INCONCLUSIVE
+    assert "bad request" in odd.refusal
+
+
+def test_an_endpoint_that_answers_nothing_is_an_error(case: Case, experiment_with: Callable[..., Any]) -> None:
+    def broken(asked: dict[str, Any]) -> Any:
+        raise ValueError("no key")
+
+    async def work() -> None:
+        async with experiment_with(case, broken) as experiment:
+            await measure(experiment, [rule("stop")])
+
+    with pytest.raises(UpstreamError, match="no key"):
+        asyncio.run(work())
 
 
 def test_no_candidates_is_no_error(run: Run) -> None:

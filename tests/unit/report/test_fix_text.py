@@ -48,6 +48,7 @@ def lines(measured: Sequence[Measured], **over: Any) -> list[str]:
         (make_measured(Word.FAILS), "fails        0.00 to 0.20"),
         (make_measured(Word.HARMFUL), "harmful      breaks decisions that were right"),
         (make_measured(Word.INCONCLUSIVE, more_calls=24), "inconclusive about 24 more calls would tell"),
+        (make_measured(Word.INCONCLUSIVE, refusal="400: bad schema"), "inconclusive refused: 400: bad schema"),
     ],
 )
 def test_every_verdict_has_its_words(measured: Measured, words: str) -> None:
