@@ -17,8 +17,8 @@ def command(session: Session, query: str, output: Format, parquet: Path | None) 
     """Query the store with SQL (DuckDB's), read-only.
 
     \b
-    Views: runs, llm_calls, tool_calls, decisions, scores, trials, claims, jobs, job_runs, job_items, messages, spans,
-    log_records. attr(attributes, 'key') gives an attribute as text, argument(tool_calls, 'tool', '$.path') an
+    Views: runs, llm_calls, tool_calls, decisions, scores, trials, claims, jobs, job_runs, job_items, scenarios,
+    knowledge, missions, messages, spans, log_records. attr(attributes, 'key') gives an attribute as text, argument(tool_calls, 'tool', '$.path') an
     argument of a call.
     """
     from ...ingest.store.querying import run_query, write_parquet

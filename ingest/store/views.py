@@ -251,6 +251,12 @@ RUNS = View(
         Column("input_tokens", "BIGINT", "calls.input_tokens", "Over the model calls."),
         Column("output_tokens", "BIGINT", "calls.output_tokens", "Over the model calls."),
         Column("cost_usd", "DOUBLE", "calls.cost_usd", "Over the model calls."),
+        Column("scenario", "VARCHAR", "own.scenario", "Scenario that it played, where whyspan started it."),
+        Column("generation", "INTEGER", "own.generation", "Generation of the scenario, from 1."),
+        Column("score", "DOUBLE", "own.score", "What the scenario's evaluator gave, in [0, 1]."),
+        Column("metrics", "JSON", "own.metrics", "More that the evaluator has measured."),
+        Column("variables", "JSON", "own.variables", "Values of the sweep: `variables->>'model'`."),
+        Column("parent_simulation_id", "VARCHAR", "own.parent_simulation_id", "The sweep that it is part of."),
     ),
     source=f"""FROM (
     SELECT trace_id, min(started) AS started,
@@ -262,7 +268,13 @@ RUNS = View(
 LEFT JOIN (
     SELECT trace_id, count(*) AS llm_calls, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
       sum(cost_usd) AS cost_usd
-    FROM llm_calls GROUP BY trace_id) AS calls ON calls.trace_id = run.trace_id""",
+    FROM llm_calls GROUP BY trace_id) AS calls ON calls.trace_id = run.trace_id
+LEFT JOIN (
+    SELECT trace_id, attr(attributes, '{c.SCENARIO}') AS scenario, attr(attributes, '{c.RUN_METRICS}') AS metrics,
+      attr(attributes, '{c.RUN_VARIABLES}') AS variables, attr(attributes, '{c.SIMULATION_ID}') AS parent_simulation_id,
+      try_cast(attr(attributes, '{c.GENERATION}') AS INTEGER) AS generation,
+      try_cast(attr(attributes, '{c.RUN_SCORE}') AS DOUBLE) AS score
+    FROM spans WHERE scope_name = '{c.RUN_SCOPE}' AND parent_span_id IS NULL) AS own ON own.trace_id = run.trace_id""",
 )
 
 
@@ -479,6 +491,69 @@ JOBS = View(
     (latency_ms * 1000)::BIGINT) DESC) GROUP BY job""",
 )
 
+KNOWLEDGE = View(
+    name="knowledge",
+    help="One row a measurement of a lesson.",
+    columns=(
+        *_IDS,
+        _STARTED,
+        _attribute("scenario", "VARCHAR", c.SCENARIO, "Scenario."),
+        _attribute("lesson_id", "VARCHAR", c.LESSON_ID, "Digest of the lesson."),
+        _attribute("lesson", "VARCHAR", c.CLAIM_SUBJECT, "The lesson."),
+        _attribute("decision", "VARCHAR", c.LESSON_DECISION, "admitted, refuted or inconclusive."),
+        _attribute("effect", "DOUBLE", c.CLAIM_EFFECT, "Mean score with it minus that without."),
+        _attribute("interval_low", "DOUBLE", c.CLAIM_INTERVAL_LOW, "95 % interval of the effect."),
+        _attribute("interval_high", "DOUBLE", c.CLAIM_INTERVAL_HIGH, "95 % interval of the effect."),
+        _attribute("e_value", "DOUBLE", c.CLAIM_E_VALUE, "Evidence; admitted needs at least 1 / alpha."),
+        _attribute("alpha", "DOUBLE", c.CLAIM_ALPHA, "The level of this lesson."),
+        _attribute("number", "INTEGER", c.LESSON_NUMBER, "Lessons tested up to it."),
+        _attribute("pairs", "INTEGER", c.CLAIM_N, "Cases asked with and without it."),
+        _attribute("heldout", "INTEGER", c.LESSON_HELDOUT, "Held-out cases among those asked last."),
+        _attribute("strategy", "VARCHAR", c.STRATEGY, "conservative, aggressive or none."),
+        _attribute("epoch", "VARCHAR", c.EPOCH, "What scores and what is scored."),
+        _attribute("claim_id", "VARCHAR", c.CLAIM_ID, "The claim."),
+    ),
+    source=f"""FROM spans WHERE {_OWN} AND attr(attributes, '{c.KIND}') = '{c.KIND_CLAIM}'
+  AND attr(attributes, '{c.CLAIM_KIND}') = 'lesson'""",
+)
+
+SCENARIOS = View(
+    name="scenarios",
+    help="One row a scenario that was played.",
+    columns=(
+        Column("scenario", "VARCHAR", "played.scenario", "Name of the scenario."),
+        Column("runs", "BIGINT", "played.runs", "Runs of it in the store."),
+        Column("last_started", "TIMESTAMP", "played.last_started", "Start of the latest, UTC."),
+        Column("mean_score", "DOUBLE", "played.mean_score", "Mean score of all of them."),
+        Column("lessons_tested", "BIGINT", "coalesce(learned.tested, 0)", "Lessons that were measured."),
+        Column("lessons_admitted", "BIGINT", "coalesce(learned.admitted, 0)", "Lessons that passed the gate."),
+    ),
+    source="""FROM (
+    SELECT scenario, count(*) AS runs, max(started) AS last_started, avg(score) AS mean_score
+    FROM runs WHERE scenario IS NOT NULL GROUP BY scenario) AS played
+LEFT JOIN (
+    SELECT scenario, count(DISTINCT lesson_id) AS tested,
+      count(DISTINCT lesson_id) FILTER (decision = 'admitted') AS admitted
+    FROM knowledge GROUP BY scenario) AS learned ON learned.scenario = played.scenario""",
+)
+
+MISSIONS = View(
+    name="missions",
+    help="One row a mission, as it stood when it last stopped.",
+    columns=(
+        Column("trace_id", "VARCHAR", "trace_id", "Trace of the mission: its checkpoint."),
+        _attribute("mission", "VARCHAR", c.MISSION, "Name of the mission."),
+        _attribute("status", "VARCHAR", c.MISSION_STATUS, "done, paused or budget."),
+        _attribute("steps", "INTEGER", c.MISSION_STEPS, "Steps."),
+        _attribute("passed", "INTEGER", c.MISSION_PASSED, "Steps whose verifier has passed."),
+        _attribute("note", "VARCHAR", c.MISSION_NOTE, "Why it stopped."),
+        _STARTED,
+        Column("ended", "TIMESTAMP", "ended", "When it stopped, UTC."),
+    ),
+    source=f"""FROM (SELECT DISTINCT ON (trace_id) * FROM spans
+    WHERE {_OWN} AND attr(attributes, '{c.KIND}') = '{c.KIND_MISSION}' ORDER BY trace_id, end_ns DESC)""",
+)
+
 VIEWS = (
     SPANS,
     LOG_RECORDS,
@@ -493,6 +568,9 @@ VIEWS = (
     JOB_RUNS,
     JOB_ITEMS,
     JOBS,
+    KNOWLEDGE,
+    SCENARIOS,
+    MISSIONS,
 )
 """In the order of creation: later ones use earlier ones."""
 FILE_VIEWS = {"spans": "span_files", "log_records": "log_record_files", "messages": "message_files"}
