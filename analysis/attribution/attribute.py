@@ -1,20 +1,17 @@
 """The course of an attribution, from the baseline to the result."""
 
-from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import Final
 
 from .confirm import confirm
-from .design import choose_halves
-from .dose import confirm_diffuse
 from .kinds import with_joint
 from .ledger import NOTHING, BudgetEnded, Steps
 from .problem import Leaf, Options, Replies, Round
-from .redundancy import find_redundant
 from .result import Attribution, Claim, Kind, Stop, Tested
 from .search import Goal, search
 from .structures import Shape
 from .study import Study
+from .together import explain_together
 
 _RARE: Final = 0.12
 _RARE_LOOKS: Final = (12, 24)
@@ -25,13 +22,13 @@ _LIMIT_UNSTABLE: Final = 100
 """Most draws of one search, for a stable decision and for another."""
 _FURTHER_LIMIT: Final = 15
 """A further needed piece is named unasked when it costs no more draws than this."""
-_REDUNDANT_LIMIT: Final = 48
 _READ_PRIOR: Final = 0.7
 _GIVEN_PRIOR: Final = 0.4
 _ACROSS_PRIOR: Final = 0.2
 _FURTHER_PRIOR: Final = 0.25
 """Chance of a cause in what was read, in what was given, across both, and of a further one beside a cause."""
-_LOCATING_ROUNDS: Final = 8
+_SETTLED: Final = 0.9
+"""When no cause in a pool is more likely than this after the search, removing all of it is not looked at apart."""
 _MOST_CLAIMS: Final = 8
 
 
@@ -64,7 +61,7 @@ def _course(study: Study) -> Steps[Stop]:
     if study.options.full or not _is_explained(study):
         yield from _explain(study, given, _GIVEN_PRIOR)
     if not _is_explained(study):
-        yield from _explain_together(study, read | given, _ACROSS_PRIOR)
+        yield from explain_together(study, read | given, _ACROSS_PRIOR)
     if study.options.full or not study.claims:
         yield from _claim_required(study)
     if study.claims:
@@ -92,54 +89,8 @@ def _explain(study: Study, pool: frozenset[int], any_cause: float) -> Steps[None
             confirm_limit=_FURTHER_LIMIT if cheap else limit + _LIMIT,
         )
         claim = yield from search(study, further)
-    if not _is_explained(study):
-        yield from _explain_together(study, pool, any_cause)
-
-
-def _explain_together(study: Study, pool: frozenset[int], any_cause: float) -> Steps[None]:
-    """Finds redundant and diffuse causes in a pool where no single leaf or pair explains the decision."""
-    if not pool:
-        return
-    whole = yield from _whole(study, pool, any_cause)
-    if not whole or not (yield from _ends(study, whole)):
-        return
-    belief = study.believe(whole, any_cause)
-    claim = None
-    if belief.shapes[Shape.DIFFUSE] < belief.shapes[Shape.MANY] + belief.shapes[Shape.EITHER]:
-        claim = yield from find_redundant(study, whole, limit=_REDUNDANT_LIMIT)
-    if claim is None:
-        claim = yield from confirm_diffuse(study, whole)
-    if claim is None:
-        study.open.append(f"removing {len(whole)} pieces together lowers the rate, but no cause was confirmed")
-
-
-def _whole(study: Study, pool: frozenset[int], any_cause: float) -> Steps[frozenset[int]]:
-    """Returns the pool without its required inputs, which are located first: their absence would hide all else."""
-    for _ in range(_LOCATING_ROUNDS):
-        belief = study.believe(pool, any_cause)
-        whole = belief.free
-        if not whole:
-            break
-        tally = study.ledger.tally(whole)
-        if tally.draws and tally.asks <= tally.other + tally.target:
-            break
-        removals = choose_halves(belief, size=2, rng=study.rng) if tally.draws else []
-        yield from study.ledger.draw({whole: 1, **Counter(removals)})
-    return whole
-
-
-def _ends(study: Study, removal: frozenset[int]) -> Steps[bool]:
-    """Draws until it is clear enough, for the search, whether a removal ends the decision."""
-    while True:
-        belief = study.believe(removal, 0.5)
-        tally = study.ledger.tally(removal)
-        if (tally.draws >= 2 and belief.shapes[Shape.NONE] > 0.85) or (
-            tally.draws >= 12 and tally.rate > 0.5 * study.ledger.base_rate
-        ):
-            return False
-        if tally.draws >= 3 and tally.rate < 0.35 * study.ledger.base_rate:
-            return True
-        yield from study.ledger.draw({removal: 2})
+    if pool and not _is_explained(study) and study.believe(pool, any_cause).shapes[Shape.NONE] < _SETTLED:
+        yield from explain_together(study, pool, any_cause)
 
 
 def _claim_required(study: Study) -> Steps[None]:
