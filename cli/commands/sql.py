@@ -18,8 +18,8 @@ def command(session: Session, query: str, output: Format, parquet: Path | None) 
 
     \b
     Views: runs, llm_calls, tool_calls, decisions, scores, trials, claims, jobs, job_runs, job_items, scenarios,
-    knowledge, missions, messages, spans, log_records. attr(attributes, 'key') gives an attribute as text, argument(tool_calls, 'tool', '$.path') an
-    argument of a call.
+    knowledge, missions, messages, spans, log_records. attr(attributes, 'key') gives an attribute as text,
+    argument(tool_calls, 'tool', '$.path') an argument of a call.
     """
     from ...ingest.store.querying import run_query, write_parquet
 
