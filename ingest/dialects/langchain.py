@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from typing import TypeGuard
 
 from ..calls import Json, ModelReply
+from ..spans import AnyValue, Attributes
 from .answers import reply_of
 from .dialogue import Call, Message, Result
+from .partial import Found, Trust
 from .shapes import Object, read_parts, read_result_content
-from .values import as_text
+from .values import as_text, parse_json, to_json
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool", "function": "tool"}
 
@@ -80,6 +82,33 @@ def _calls(kwargs: Object) -> Iterator[Call]:
         if isinstance(item, Mapping):
             call_id = as_text(item.get("id"))
             yield Call(name=as_text(item.get("name")), arguments=verbatim.get(call_id, item.get("args")), id=call_id)
+
+
+_LS_SETTINGS = {"ls_temperature": "temperature", "ls_max_tokens": "max_tokens", "ls_stop": "stop"}
+_BOOKKEEPING = frozenset({"user", "metadata", "provider", "model", "model_name", "tools", "messages"})
+"""Names that a user's own run metadata may have as well as a request."""
+
+
+def read_metadata(attributes: Attributes, prefix: str) -> tuple[str, dict[str, Found[Json]]]:
+    """Returns the model and the settings that LangChain puts into a run's metadata.
+
+    `ls_*` are its standard tracing parameters; with `_type` the model's own parameters stand beside them.
+    """
+    settings: dict[str, Found[Json]] = {}
+    has_parameters = f"{prefix}_type" in attributes
+    for key, value in attributes.items():
+        name = key.removeprefix(prefix) if key.startswith(prefix) else ""
+        name = _LS_SETTINGS.get(name, name if has_parameters and name not in _BOOKKEEPING else "")
+        if name and value is not None:
+            settings.setdefault(name, Found(_opened(value), key, Trust.STRUCTURED))
+    if {"max_completion_tokens", "max_output_tokens"} & set(settings):
+        settings.pop("max_tokens", None)
+    return as_text(_opened(attributes.get(f"{prefix}ls_model_name"))), settings
+
+
+def _opened(value: AnyValue) -> Json:
+    parsed = parse_json(value) if isinstance(value, str) and value[:1] in '["{' else None
+    return to_json(value) if parsed is None else parsed
 
 
 def read_generations(raw: Object) -> tuple[ModelReply, ...]:

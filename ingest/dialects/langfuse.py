@@ -11,6 +11,7 @@ from dataclasses import replace
 from ..calls import Api, Json, MissingField, ModelReply, Usage
 from ..spans import Attributes, LogRecord, Span
 from .answers import merge_messages, read_choice, read_response, read_usage, reply_of
+from .langchain import read_metadata
 from .langfuse_langchain import is_handler_input, lift_calls, split_input
 from .partial import Found, PartialCall, Role, Trust
 from .placeholders import without_placeholders
@@ -21,6 +22,7 @@ NAME = "langfuse"
 
 _INPUT = "langfuse.observation.input"
 _PARAMETERS = "langfuse.observation.model.parameters"
+_METADATA = "langfuse.observation.metadata."
 _ROLES = {
     "generation": Role.CALL,
     "tool": Role.TOOL,
@@ -54,16 +56,18 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
     # The default is a whole number; a value that was sent keeps its form, so 1.0 is the caller's.
     invented = {n for n, v in _DEFAULTS.items() if parameters.get(n) == v and not isinstance(parameters[n], float)}
     read = _read_input(attributes)
+    model, recorded = read_metadata(attributes, _METADATA)
     return replace(
         read,
-        params={**read.params, **dict(_params(attributes, parameters, invented))},
+        model=Found(model, f"{NAME}:langfuse.observation.metadata.ls_model_name", Trust.RAW) if model else None,
+        params={**recorded, **read.params, **dict(_params(attributes, parameters, invented))},
         replies=_replies(attributes),
         usage=_usage(attributes),
         session_id=session,
         retracted={
             name: f"Langfuse's SDK writes {_DEFAULTS[name]} also when nothing was sent" for name in sorted(invented)
         },
-        unrecorded=_UNRECORDED,
+        unrecorded=_UNRECORDED | read.unrecorded,
     )
 
 

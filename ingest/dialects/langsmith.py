@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..calls import Json
 from ..spans import LogRecord, Span
 from .answers import read_response, read_usage
-from .langchain import is_dump, read_dump, read_generations
+from .langchain import is_dump, read_dump, read_generations, read_metadata
 from .partial import Found, PartialCall, Role, Trust
 from .requests import is_request, request_fields
 from .shapes import read_tools
@@ -38,7 +38,8 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
     completion = parse_object(attributes.get(_COMPLETION)) or {}
     replies = read_response(completion) or read_generations(completion)
     usage = read_usage(completion.get("usage") or {}) if isinstance(completion.get("usage"), Mapping) else None
-    model = as_text(prompt.get("model") or settings.get("model") or attributes.get("langsmith.metadata.ls_model_name"))
+    named, recorded = read_metadata(attributes, "langsmith.metadata.")
+    model = as_text(prompt.get("model") or settings.get("model") or named)
     response_id = as_text(completion.get("id"))
     dump = prompt.get("messages")
     messages = read_dump(dump) if is_dump(dump) else ()
@@ -47,7 +48,7 @@ def read(span: Span, logs: Sequence[LogRecord]) -> PartialCall | None:
         body=Found(request_fields(prompt), f"{NAME}:{_PROMPT}", Trust.RAW) if is_request(prompt) else None,
         messages=Found(messages, f"{NAME}:{_PROMPT}", Trust.STRUCTURED) if messages else None,
         tools=Found(tools, f"{NAME}:{_INVOCATION}", Trust.STRUCTURED) if tools else None,
-        params=dict(_params(settings)),
+        params={**recorded, **dict(_params(settings))},
         model=Found(model, f"{NAME}:{_PROMPT}", Trust.RAW) if model else None,
         replies=Found(replies, f"{NAME}:{_COMPLETION}", Trust.RAW) if replies else None,
         usage=Found(usage, f"{NAME}:{_COMPLETION}", Trust.RAW) if usage else None,

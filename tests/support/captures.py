@@ -12,13 +12,16 @@ from whyspan.ingest.rebuild import rebuild_calls
 from whyspan.ingest.spans import LogRecord, Span
 
 FOLDER = Path(__file__).parent.parent / "fixtures" / "dialects"
-CAPTURES = sorted(path.parent for path in FOLDER.glob("*/*/spans.otlp.json"))
+CAPTURES = sorted(path.parent for path in FOLDER.glob("*/*/spans.*"))
 _TRANSPORT = {"stream", "stream_options"}
 
 
 @cache
 def load(capture: Path) -> tuple[list[Span], list[LogRecord]]:
     """Returns the spans and log records of a capture."""
+    encoded = capture / "spans.pb"
+    if encoded.exists():
+        return decode_traces(encoded.read_bytes()), []
     spans = decode_traces(traces_from_json((capture / "spans.otlp.json").read_bytes()))
     logs = capture / "logs.otlp.json"
     return spans, decode_logs(logs_from_json(logs.read_bytes())) if logs.exists() else []

@@ -13,7 +13,7 @@ from whyspan.ingest.calls import Grade, ModelCall
 from whyspan.ingest.rebuild import rebuild_calls
 from whyspan.ingest.spans import AnyValue, LogRecord, Span, SpanEvent
 
-captures = st.sampled_from([c for c in CAPTURES if (c / "spans.otlp.json").stat().st_size < 60_000])
+captures = st.sampled_from([c for c in CAPTURES if next(c.glob("spans.*")).stat().st_size < 60_000])
 run = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.data_too_large])
 replacements: st.SearchStrategy[AnyValue] = st.one_of(
     st.none(),
