@@ -53,13 +53,15 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Gives the test its options, and its report what was measured."""
-    options = _options(item)
+    progress = _Progress(item)
+    options = _options(item, progress)
     item.stash[_CHECKS] = options.checks
     use_options(options)
     try:
         return (yield)
     finally:
         use_options(None)
+        progress.clear()
         item.user_properties += [p for check in options.checks for p in _properties(check)]
 
 
@@ -74,7 +76,7 @@ def pytest_runtest_makereport(
     return report
 
 
-def _options(item: pytest.Item) -> RunOptions:
+def _options(item: pytest.Item, progress: "_Progress") -> RunOptions:
     option = item.config.getoption
     options = RunOptions(
         mode=Mode(option("--whyspan-mode")),
@@ -84,7 +86,7 @@ def _options(item: pytest.Item) -> RunOptions:
         budget=option("--whyspan-budget"),
         inconclusive=Inconclusive(option("--whyspan-inconclusive")),
         directory=Path(item.path).parent,
-        progress=_progress(item.config),
+        progress=progress,
     )
     marker = item.get_closest_marker("whyspan")
     return replace(options, **_overrides(item, marker)) if marker else options
@@ -114,15 +116,26 @@ def _properties(check: "Check") -> list[tuple[str, object]]:
     return [(f"whyspan.{name}", figures[name]) for name in names if figures[name] not in (None, "")]
 
 
-def _progress(config: pytest.Config) -> Callable[[str], None]:
-    """Returns what shows a live line on a terminal, and nothing elsewhere (CI logs, workers of pytest-xdist)."""
-    terminal = config.pluginmanager.get_plugin("terminalreporter")
-    capture = config.pluginmanager.get_plugin("capturemanager")
-    if terminal is None or not terminal.isatty or capture is None:
-        return lambda _: None
+class _Progress:
+    """A live line on a terminal, and nothing elsewhere (CI logs, workers of pytest-xdist)."""
 
-    def show(line: str) -> None:
-        with capture.global_and_fixture_disabled():
-            terminal.rewrite(line[: terminal._tw.fullwidth - 1], erase=True)
+    def __init__(self, item: pytest.Item) -> None:
+        self._item = item
+        self._terminal: Any = item.config.pluginmanager.get_plugin("terminalreporter")
+        self._capture: Any = item.config.pluginmanager.get_plugin("capturemanager")
+        self._is_shown = False
 
-    return show
+    def __call__(self, line: str) -> None:
+        """Shows a line in the place of the one before."""
+        if self._terminal and self._terminal.isatty and self._capture:
+            with self._capture.global_and_fixture_disabled():
+                self._terminal.rewrite(line[: self._terminal._tw.fullwidth - 1], erase=True)
+            self._is_shown = True
+
+    def clear(self) -> None:
+        """Takes the line away, and has pytest begin the line of the test again."""
+        if self._is_shown:
+            with self._capture.global_and_fixture_disabled():
+                self._terminal.rewrite("", erase=True)
+                self._terminal.currentfspath = None
+                self._terminal.pytest_runtest_logstart(self._item.nodeid, self._item.location)

@@ -1,6 +1,8 @@
 """The plugin as a user's pytest sees it: each test here runs pytest in a project of its own."""
 
 import json
+import os
+import pty
 import re
 import subprocess
 import sys
@@ -254,17 +256,42 @@ def test_live_mode_without_a_model_says_what_to_give(fixed: pytest.Pytester) -> 
 def test_workers_of_xdist_refresh_one_case_file_together(
     project: pytest.Pytester, case: Case, build_fix: Callable[..., Measured], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin,whyspan.analysis.regression.pytest_plugin")
+    plugins = ("xdist.plugin", "whyspan.analysis.regression.pytest_plugin", "whyspan.cli.report.pytest_report")
+    monkeypatch.setenv("PYTEST_PLUGINS", ",".join(plugins))
     write_test(project.path / "test_inbox.py", case, fix=build_fix(case))
     body = "\n".join(
         f"def test_{n}(): case('inbox').with_rule('Never forward. {n}').never_calls('forward_email')" for n in range(6)
     )
     project.makepyfile(test_many=f"from whyspan import case\n{body}\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *REFRESH, "--junitxml=j.xml"]
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "2", "-p", "no:cacheprovider", *REFRESH]
+    command += ["--junitxml=j.xml", "--whyspan-report=out"]
     done = subprocess.run(command, cwd=project.path, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(read_case_file(project.path / "cases" / "inbox.case.json").verified) == 7
     assert (project.path / "j.xml").read_text().count("whyspan.draws") == 7
+    assert len(json.loads((project.path / "out" / "claims.json").read_text())["tests"]) == 7
+
+
+def test_a_terminal_shows_progress_and_is_left_clean(fixed: pytest.Pytester) -> None:
+    screen, terminal = pty.openpty()
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *LIVE]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    with subprocess.Popen(command, cwd=fixed.path, stdout=terminal, stderr=terminal, env=environment) as process:
+        os.close(terminal)
+        shown = b"".join(iter(lambda: _read(screen), b"")).decode()
+    os.close(screen)
+    assert process.returncode == 0, shown
+    assert "\rinbox never calls forward_email: 8 of about 16 replays, 0 against it" in shown
+    last = next(line for line in shown.split("\n") if "100%" in line)
+    assert last.startswith("test_inbox.py ")
+    assert "replays" not in last
+
+
+def _read(screen: int) -> bytes:
+    try:
+        return os.read(screen, 4096)
+    except OSError:  # the other side is closed
+        return b""
 
 
 def test_a_project_without_our_tests_loads_nothing_heavy() -> None:
