@@ -34,12 +34,15 @@ class AnthropicForm(TurnForm):
             case {"type": "tool_use" | "server_tool_use", "input": value}:
                 yield TextField(
                     pointer=(*at, "input"), text=json.dumps(value, ensure_ascii=False), role=Role.CALL_ARGUMENTS,
-                    message=index, tool=str(block.get("name", "")), is_json=True,
+                    message=index, tool=str(block.get("name", "")), call_id=str(block.get("id", "")), is_json=True,
                 )  # fmt: skip
             case {"type": "tool_result"}:
-                tool = names.get(block.get("tool_use_id"), "")
+                call_id = str(block.get("tool_use_id", ""))
                 for pointer, text in _texts(block.get("content"), (*at, "content")):
-                    yield TextField(pointer=pointer, text=text, role=Role.TOOL, message=index, tool=tool)
+                    yield TextField(
+                        pointer=pointer, text=text, role=Role.TOOL, message=index, tool=names.get(call_id, ""),
+                        call_id=call_id,
+                    )  # fmt: skip
             case {"type": "document", "source": {"type": "text", "data": str(text)}}:
                 yield TextField(pointer=(*at, "source", "data"), text=text, role=role, message=index)
             case {"type": "search_result", "content": list(parts)}:

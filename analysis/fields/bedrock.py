@@ -5,6 +5,7 @@ Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Conv
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...ingest.calls import Body, Json
@@ -35,22 +36,15 @@ class BedrockForm(TurnForm):
             case {"toolUse": {"input": value, **use}}:
                 yield TextField(
                     pointer=(*at, "toolUse", "input"), text=json.dumps(value, ensure_ascii=False),
-                    role=Role.CALL_ARGUMENTS, message=index, tool=str(use.get("name", "")), is_json=True,
+                    role=Role.CALL_ARGUMENTS, message=index, tool=str(use.get("name", "")),
+                    call_id=str(use.get("toolUseId", "")), is_json=True,
                 )  # fmt: skip
             case {"toolResult": {"content": list(parts), **result}}:
-                tool = names.get(result.get("toolUseId"), "")
+                call_id = str(result.get("toolUseId", ""))
                 for n, part in enumerate(parts):
-                    yield from self._result(part, (*at, "toolResult", "content", n), index, tool)
-
-    def _result(self, part: Any, at: Pointer, index: int, tool: str) -> Iterator[TextField]:
-        match part:
-            case {"text": str(text)}:
-                yield TextField(pointer=(*at, "text"), text=text, role=Role.TOOL, message=index, tool=tool)
-            case {"json": value}:
-                yield TextField(
-                    pointer=(*at, "json"), text=json.dumps(value, ensure_ascii=False), role=Role.TOOL, message=index,
-                    tool=tool, is_json=True,
-                )  # fmt: skip
+                    place = _result(part, (*at, "toolResult", "content", n), index)
+                    if place is not None:
+                        yield replace(place, tool=names.get(call_id, ""), call_id=call_id)
 
     def tools(self, body: Body) -> Iterator[ToolPlace]:
         """Yields tool specifications."""
@@ -99,3 +93,13 @@ def _tool_uses(body: Body) -> Iterator[Any]:
         for block in turn.get("content") or ():
             if "toolUse" in block:
                 yield block["toolUse"]
+
+
+def _result(part: Any, at: Pointer, index: int) -> TextField | None:
+    match part:
+        case {"text": str(text)}:
+            return TextField(pointer=(*at, "text"), text=text, role=Role.TOOL, message=index)
+        case {"json": value}:
+            text = json.dumps(value, ensure_ascii=False)
+            return TextField(pointer=(*at, "json"), text=text, role=Role.TOOL, message=index, is_json=True)
+    return None

@@ -33,7 +33,10 @@ class ChatForm(TurnForm):
             tool = str(message.get("name") or tools.get(message.get("tool_call_id"), "")) if role is Role.TOOL else ""
             at: Pointer = ("messages", index)
             for pointer, text in _contents(message, at):
-                yield TextField(pointer=pointer, text=text, role=role, message=index, tool=tool)
+                yield TextField(
+                    pointer=pointer, text=text, role=role, message=index, tool=tool,
+                    call_id=str(message.get("tool_call_id") or ""),
+                )  # fmt: skip
             for n, call in enumerate(message.get("tool_calls") or ()):
                 yield from self._arguments(call, (*at, "tool_calls", n), index)
 
@@ -43,7 +46,7 @@ class ChatForm(TurnForm):
             if isinstance(inner.get(key), str):
                 yield TextField(
                     pointer=(*at, kind, key), text=inner[key], role=Role.CALL_ARGUMENTS, message=message,
-                    tool=str(inner.get("name", "")),
+                    tool=str(inner.get("name", "")), call_id=str(call.get("id") or ""),
                 )  # fmt: skip
 
     def tools(self, body: Body) -> Iterator[ToolPlace]:

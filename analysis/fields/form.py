@@ -34,6 +34,8 @@ class TextField:
     """Index into the messages; TOOLS_MESSAGE or SYSTEM_MESSAGE outside of them."""
     tool: str = ""
     """The tool that a definition, result or call belongs to."""
+    call_id: str = ""
+    """The id of the call that a result answers or whose arguments these are: its tool span has the same."""
     is_json: bool = False
     """The place holds a JSON value instead of a string, such as the arguments object of a call."""
 

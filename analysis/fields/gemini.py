@@ -37,15 +37,16 @@ class GeminiForm(TurnForm):
                 return
             case {"text": str(text)}:
                 yield TextField(pointer=(*at, "text"), text=text, role=role, message=index)
-            case {"functionCall": {"name": name, "args": value}}:
+            case {"functionCall": {"name": name, "args": value, **rest}}:
                 yield TextField(
                     pointer=(*at, "functionCall", "args"), text=json.dumps(value, ensure_ascii=False),
-                    role=Role.CALL_ARGUMENTS, message=index, tool=str(name), is_json=True,
+                    role=Role.CALL_ARGUMENTS, message=index, tool=str(name), call_id=str(rest.get("id", "")),
+                    is_json=True,
                 )  # fmt: skip
-            case {"functionResponse": {"name": name, "response": value}}:
+            case {"functionResponse": {"name": name, "response": value, **rest}}:
                 yield TextField(
                     pointer=(*at, "functionResponse", "response"), text=json.dumps(value, ensure_ascii=False),
-                    role=Role.TOOL, message=index, tool=str(name), is_json=True,
+                    role=Role.TOOL, message=index, tool=str(name), call_id=str(rest.get("id", "")), is_json=True,
                 )  # fmt: skip
 
     def tools(self, body: Body) -> Iterator[ToolPlace]:

@@ -26,7 +26,8 @@ class OllamaForm(ChatForm):
         if "arguments" in function:
             yield TextField(
                 pointer=(*at, "function", "arguments"), text=json.dumps(function["arguments"], ensure_ascii=False),
-                role=Role.CALL_ARGUMENTS, message=message, tool=str(function.get("name", "")), is_json=True,
+                role=Role.CALL_ARGUMENTS, message=message, tool=str(function.get("name", "")),
+                call_id=str(call.get("id") or ""), is_json=True,
             )  # fmt: skip
 
     def emptied(self, turn: Any, must_stay: bool) -> Any:

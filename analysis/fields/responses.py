@@ -41,12 +41,15 @@ class ResponsesForm(TurnForm):
             key = CALLS[kind]
             yield TextField(
                 pointer=(*at, key), text=item[key], role=Role.CALL_ARGUMENTS, message=index,
-                tool=str(item.get("name", "")),
+                tool=str(item.get("name", "")), call_id=str(item.get("call_id", "")),
             )  # fmt: skip
         elif kind in OUTPUTS:
-            tool = names.get(item.get("call_id"), "")
+            call_id = str(item.get("call_id", ""))
             for pointer, text in _texts(item.get("output"), (*at, "output")):
-                yield TextField(pointer=pointer, text=text, role=Role.TOOL, message=index, tool=tool)
+                yield TextField(
+                    pointer=pointer, text=text, role=Role.TOOL, message=index, tool=names.get(call_id, ""),
+                    call_id=call_id,
+                )  # fmt: skip
         elif kind == "message":
             for pointer, text in _texts(item.get("content"), (*at, "content")):
                 yield TextField(pointer=pointer, text=text, role=role_of(item), message=index)

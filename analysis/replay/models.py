@@ -16,7 +16,7 @@ from ..cases import Case
 from .completion import Provider
 from .configuration import ProviderEntry, read_entries
 from .limits import Limits
-from .providers.function import FunctionModel
+from .providers.function import FunctionModel, identity_of
 from .providers.http import HttpProvider, Target
 from .providers.registry import wire_of
 from .vendors import VENDORS, Vendor, vendor_of
@@ -42,8 +42,7 @@ class ModelChoice:
         Raises UsageError or ConfigError, with what to configure, when the case may not be sent anywhere.
         """
         if callable(self.model_fn):
-            name = getattr(self.model_fn, "__qualname__", type(self.model_fn).__name__)
-            return FunctionModel(self.model_fn, endpoint=f"function:{self.model_fn.__module__}:{name}")
+            return FunctionModel(self.model_fn, endpoint=identity_of(self.model_fn))
         if self.model_fn:
             return FunctionModel.load(self.model_fn)
         return HttpProvider(wire_of(case.api), self.target(case))
@@ -66,7 +65,7 @@ class ModelChoice:
         speaker = vendor or _speaker_of(case.api)
         moved = speaker.url_variable and self.environ.get(speaker.url_variable)
         if moved:
-            return self._at(moved if "//" in moved else f"http://{moved}", speaker, case)
+            return self._at(speaker.moved_to(moved), speaker, case)
         if vendor is None:
             raise UsageError(_unknown_host(case), hint=HINT)
         return self._own(vendor, case)

@@ -29,6 +29,14 @@ class Vendor:
         """The host name; a `{region}` in it stands for any."""
         return urlsplit(self.url).hostname or ""
 
+    def moved_to(self, value: str) -> str:
+        """Returns the URL that the variable's value means; a host alone has the usual scheme and port."""
+        if "//" in value:
+            return value
+        own = urlsplit(self.url)
+        port = "" if urlsplit(f"//{value}").port or not own.port else f":{own.port}"
+        return f"{own.scheme}://{value}{port}"
+
     def key(self, environ: Mapping[str, str]) -> str:
         """Returns the key from the environment, or an empty string."""
         return next((environ[name] for name in self.keys if environ.get(name)), "")

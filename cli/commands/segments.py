@@ -35,5 +35,6 @@ def command(session: Session, run: str, event: str, as_json: bool) -> None:
 def _to_json(segment: Segment) -> dict[str, object]:
     return {
         "text": segment.text, "role": segment.role.value, "place": segment.place, "message": segment.message,
+        "call_id": segment.call_id,
         "pointer": list(segment.pointer), "start": segment.start, "end": segment.end,
     }  # fmt: skip

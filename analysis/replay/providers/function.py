@@ -10,6 +10,7 @@ import hashlib
 import importlib.util
 import inspect
 import sys
+import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,21 @@ class FunctionModel:
 
     async def aclose(self) -> None:
         """Nothing to release."""
+
+
+def identity_of(function: Callable[..., Any]) -> str:
+    """Returns what tells a function from others, an edited one included.
+
+    Its source does, when it can be read and nothing is bound to it. For anything else every run is a new model, because
+    replies of one must never be taken for replies of another.
+    """
+    name = f"function:{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', '')}"
+    try:
+        is_plain = inspect.isfunction(function) and not function.__closure__ and not function.__defaults__
+        source = inspect.getsource(function) if is_plain else uuid.uuid4().hex
+    except OSError:
+        source = uuid.uuid4().hex
+    return f"{name}@{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
 def _import(path: Path) -> Any:

@@ -18,6 +18,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsNon
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming as ResponsesParams
 from pydantic import TypeAdapter
 
+from whyspan.analysis.attribution.problem import Role
 from whyspan.analysis.fields import text_fields
 from whyspan.analysis.segments import segment
 from whyspan.ingest.calls import Api
@@ -261,6 +262,15 @@ def test_every_text_of_a_request_is_a_field(api: Api) -> None:
     texts = " ".join(f.text for f in text_fields(api, body))
     for words in ("Be brief.", "Go on. Please.", "Hi. There.", "Result one.", "a. b.", "Done.", "Sends.", "Whom."):
         assert words in texts, words
+
+
+@each_api
+def test_arguments_and_results_name_their_tool_and_their_call(api: Api) -> None:
+    body = APIS[api][0]("Be brief.", [("tool", "Result one.", False)])
+    fields = [f for f in text_fields(api, body) if f.role in {Role.TOOL, Role.CALL_ARGUMENTS}]
+    assert [f.tool for f in fields] == ["send", "send"]
+    ids = {f.call_id for f in fields}
+    assert ids == ({""} if api is Api.GEMINI_GENERATE else {"c0"})
 
 
 @each_api

@@ -80,7 +80,8 @@ def test_a_url_that_the_user_names_is_used_for_any_case() -> None:
 
 def test_the_variable_of_the_vendors_client_is_obeyed() -> None:
     assert target(case(), {"OPENAI_BASE_URL": "http://localhost:1/v1"}).url == "http://localhost:1/v1"
-    assert target(case(Api.OLLAMA_CHAT), {"OLLAMA_HOST": "box:11434"}).url == "http://box:11434"
+    assert target(case(Api.OLLAMA_CHAT), {"OLLAMA_HOST": "box:1"}).url == "http://box:1"
+    assert target(case(Api.OLLAMA_CHAT), {"OLLAMA_HOST": "box"}).url == "http://box:11434"
 
 
 @pytest.mark.parametrize(
