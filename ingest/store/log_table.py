@@ -53,7 +53,7 @@ class LogTable:
         seen: Counter[bytes] = Counter()
         for group in parse_logs(frame.payload).resource_logs:
             for scope_group in group.scope_logs:
-                sender = Sender(group, scope_group)
+                sender = Sender.of(group, scope_group)
                 for record in scope_group.log_records:
                     self._add_record(record, sender, _record_id(record, sender, seen), frame.received_ns)
 

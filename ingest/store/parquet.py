@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -22,7 +23,7 @@ _GROUP_BYTES = 32 << 20
 
 def write_file(layout: Layout, kind: str, table: pa.Table, *, tier: str, name: str | None = None) -> DataFile:
     """Writes rows, sorted by trace, as a durable file that no manifest names yet; returns its manifest entry."""
-    ordered = table.sort_by([("trace_id", "ascending"), (TABLES[kind].order, "ascending")])
+    ordered = _sorted(table, TABLES[kind].order)
     final = layout.data / (name or new_name(kind, tier))
     temporary = layout.data / f".{final.name}.tmp"
     pq.write_table(
@@ -36,6 +37,13 @@ def write_file(layout: Layout, kind: str, table: pa.Table, *, tier: str, name: s
     )
     publish(temporary, final)
     return describe(layout, kind, final, tier=tier)
+
+
+def _sorted(table: pa.Table, order: str) -> pa.Table:
+    """Returns the rows sorted by trace; not copying what is sorted already, which long text mostly is."""
+    indices = pc.sort_indices(table, sort_keys=[("trace_id", "ascending"), (order, "ascending")])
+    is_sorted = np.array_equal(indices.to_numpy(), np.arange(len(indices)))
+    return table if is_sorted else table.take(indices)
 
 
 def new_name(kind: str, tier: str) -> str:

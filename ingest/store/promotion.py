@@ -104,11 +104,11 @@ _OUTPUTS = (
     "mlflow.spanOutputs", "ai.response.toolCalls", "response_data", "gen_ai.choice.message", "events",
 )  # fmt: skip
 """Attributes that hold a reply as JSON, or as an AnyValue of the same shape."""
-_CONTENT = frozenset((
-    *_OUTPUTS, "input.value", "gen_ai.input.messages", "langfuse.observation.input", "gen_ai.prompt",
-    "mlflow.spanInputs", "ai.prompt.messages", "request_data", "ai.response.text", "llm.openai.messages",
-    "gen_ai.prompt.0.content",
+_INPUTS = frozenset((
+    "input.value", "gen_ai.input.messages", "langfuse.observation.input", "gen_ai.prompt", "mlflow.spanInputs",
+    "ai.prompt.messages", "request_data", "llm.openai.messages", "gen_ai.prompt.0.content",
 ))  # fmt: skip
+_CONTENT = _INPUTS | {*_OUTPUTS, "ai.response.text"}
 _JSON_KEYS = ("llm.invocation_parameters", "langfuse.observation.usage_details", "langfuse.observation.cost_details")
 _RANKED = {
     key: (column, rank)
@@ -122,6 +122,11 @@ _EXACT = frozenset((*_RANKED, *_CONTENT, *_JSON_KEYS))
 def is_relevant(key: str) -> bool:
     """Tells whether `promote` wants to see an attribute."""
     return key in _EXACT or key.startswith(FLAT_PREFIXES)
+
+
+def is_long_input(key: str) -> bool:
+    """Tells whether `promote` only wants to know that an attribute is there: its value may be left out."""
+    return key in _INPUTS
 
 
 def promote(found: Found) -> Promoted:

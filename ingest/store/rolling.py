@@ -13,6 +13,8 @@ import threading
 import time
 from pathlib import Path
 
+import pyarrow as pa
+
 from ..errors import WhyspanError
 from .compaction import compact
 from .layout import Layout
@@ -44,6 +46,7 @@ def main(root: str, keep_days: int | None = None) -> int:
         return error.exit_code
     # Rows are built by the thousand and hold no cycles: collecting them early and often is a third of the work.
     gc.set_threshold(100_000, 50, 50)
+    pa.set_cpu_count(1)  # columns are too small to be worth more threads, whose coming and going costs
     _roll_while_parent_lives(layout, manifest, Housekeeping(layout, keep_days))
     manifest.close()
     return 0

@@ -172,7 +172,7 @@ MESSAGES = View(
     help="Long text of spans and log records, each piece once a trace: the table to search content in.",
     columns=(
         Column("trace_id", "VARCHAR", "trace_id", "Trace that holds the text."),
-        Column("hash", "VARCHAR", "hash", "BLAKE2b of the text, 32 hex digits."),
+        Column("hash", "VARCHAR", "hash", "Beginning of the SHA-256 of the text, 32 hex digits."),
         Column("time", "TIMESTAMP", "time", "Start of the span that brought it first, UTC."),
         Column("body", "VARCHAR", "body", "The text."),
     ),
