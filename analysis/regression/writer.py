@@ -25,6 +25,9 @@ MAX_RATES = (0.05, 0.1, 0.2)
 """What a written test may allow: the smallest one that the replays of its fix have shown to hold."""
 
 
+PROMPT_COMMENT = "# The prompt the agent runs with. Import the real one or give its path, and this test follows it."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrittenTest:
     """The two files of a regression test."""
@@ -166,7 +169,7 @@ def _assertion(question: Case) -> tuple[str, str]:
 
 
 def _verification(plan: _Plan, fix: Measured) -> Verified:
-    asked = with_system(plan.case.api, plan.case.request, plan.prompt)
+    asked = with_system(plan.case.api, plan.case.request, plan.prompt) if plan.prompt else plan.case.request
     return Verified(
         assertion=plan.assertion,
         max_rate=plan.max_rate,
@@ -184,15 +187,14 @@ def _verification(plan: _Plan, fix: Measured) -> Verified:
 def _render(name: str, plan: _Plan, claims: Sequence[Claim]) -> str:
     words = identifier(f"test_{name}_{plan.case.target.label}")
     about = "\n".join([_sentence(plan.case), "", *_history(plan, claims)])
+    prompt, asked = "", f"case({_quoted(name)})"
+    if plan.prompt:
+        prompt = f"{PROMPT_COMMENT}\nSYSTEM = {_literal(plan.prompt)}\n\n\n"
+        asked += ".with_system(SYSTEM)"
     return (
         f'"""{_for_docstring(about)}\n"""\n\n'
-        "import pytest\n"
-        "from whyspan import case\n\n"
-        "# The prompt the agent runs with. Import the real one or give its path, and this test follows it.\n"
-        f"SYSTEM = {_literal(plan.prompt)}\n\n\n"
-        "@pytest.mark.whyspan\n"
-        f"def {words}() -> None:\n"
-        f"    case({_quoted(name)}).with_system(SYSTEM).{plan.check}\n"
+        f"import pytest\nfrom whyspan import case\n\n{prompt or chr(10)}"
+        f"@pytest.mark.whyspan\ndef {words}() -> None:\n    {asked}.{plan.check}\n"
     )
 
 
@@ -223,7 +225,7 @@ def _history(plan: _Plan, claims: Sequence[Claim]) -> list[str]:
         if not plan.verified:
             lines.append("Not verified in this form yet: run pytest --whyspan-mode refresh once.")
     else:
-        lines.append("No fix is in the prompt below yet, so the test fails.")
+        lines.append("No fix is in the prompt yet, so the test fails.")
     return lines
 
 

@@ -1,6 +1,7 @@
 import ast
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,8 +12,12 @@ from whyspan.analysis.cases import Case
 from whyspan.analysis.fields import system_prompt
 from whyspan.analysis.fixes.verify import Measured
 from whyspan.analysis.interventions import InsertRule, SwapModel, SystemPrompt
+from whyspan.analysis.regression.api import case as open_case
 from whyspan.analysis.regression.case_file import read_case_file
+from whyspan.analysis.regression.options import Mode, RunOptions, use_options
 from whyspan.analysis.regression.writer import write_test
+from whyspan.analysis.targets import parse_target
+from whyspan.ingest.calls import Api
 from whyspan.ingest.errors import UsageError
 
 BuildCase = Callable[..., Case]
@@ -162,3 +167,48 @@ def test_a_rule_with_any_text_is_carried(tmp_path: Path, case: Case, build_fix: 
     rule = 'Sage "nein".\n\tUnd """ auch \\n 送金しない'
     written = write_test(tmp_path / "test_x.py", case, fix=build_fix(case, intervention=InsertRule(rule)))
     assert system_in(written.test).endswith(rule)
+
+
+BODIES: dict[Api, dict[str, Any]] = {
+    Api.OPENAI_CHAT: {"messages": [{"role": "developer", "content": "Help."}, {"role": "user", "content": "Hi."}]},
+    Api.OPENAI_RESPONSES: {"instructions": "Help.", "input": [{"role": "user", "content": "Hi."}]},
+    Api.ANTHROPIC_MESSAGES: {
+        "max_tokens": 9,
+        "system": [{"type": "text", "text": "Help."}, {"type": "text", "text": "Be kind."}],
+        "messages": [{"role": "user", "content": "Hi."}],
+    },
+    Api.GEMINI_GENERATE: {
+        "systemInstruction": {"parts": [{"text": "Help."}]},
+        "contents": [{"role": "user", "parts": [{"text": "Hi."}]}],
+    },
+    Api.BEDROCK_CONVERSE: {"system": [{"text": "Help."}], "messages": [{"role": "user", "content": [{"text": "Hi."}]}]},
+    Api.OLLAMA_CHAT: {"messages": [{"role": "system", "content": "Help."}, {"role": "user", "content": "Hi."}]},
+}
+
+
+def run_recorded_in(folder: Path) -> None:
+    """Has the rest of the test check in recorded mode, with the cases of a folder."""
+    use_options(RunOptions(mode=Mode.RECORDED, directory=folder))
+
+
+@pytest.mark.parametrize("api", BODIES)
+def test_a_fix_is_verified_in_the_form_of_every_api(tmp_path: Path, build_fix: BuildFix, api: Api) -> None:
+    case = Case(api=api, request={"model": "m", **BODIES[api]}, target=parse_target("tool:forward_email"))
+    written = write_test(tmp_path / "test_x.py", case, fix=build_fix(case))
+    prompt = system_in(written.test)
+    run_recorded_in(tmp_path)
+    assert prompt.startswith("Help.")
+    open_case("x").with_system(prompt).never_calls("forward_email")
+    with pytest.raises(AssertionError, match="stale"):
+        open_case("x").with_system(prompt + " More.").never_calls("forward_email")
+
+
+def test_a_run_without_a_system_prompt_has_none_in_its_test(tmp_path: Path, build_fix: BuildFix) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": "Hi."}]}
+    case = Case(api=Api.OPENAI_CHAT, request=body, target=parse_target("tool:forward_email"))
+    text = write_test(tmp_path / "test_x.py", case).test.read_text()
+    ast.parse(text)
+    assert "SYSTEM" not in text
+    written = write_test(tmp_path / "test_x.py", case, fix=build_fix(case))
+    run_recorded_in(tmp_path)
+    open_case("x").with_system(system_in(written.test)).never_calls("forward_email")
