@@ -5,7 +5,6 @@ history, can be completed from the answer itself, found by the ids of its tool c
 by likeness.
 """
 
-import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -77,19 +76,29 @@ def _verbatim(part: Part, history: History) -> Part:
 
 def _with_result_ids(messages: Sequence[Message]) -> Iterator[Message]:
     """Yields the messages with the ids of tool results that have none: as many as calls, in the order of the calls."""
-    open_ids: list[str] = []
-    for i, message in enumerate(messages):
-        made = [p.id for p in message.parts if isinstance(p, Call) and p.id]
-        if made:
-            following = itertools.takewhile(lambda m: m.role == "tool", messages[i + 1 :])
-            results = [p for m in following for p in m.parts if isinstance(p, Result)]
-            is_sure = len(results) == len(made) and not any(r.call_id for r in results)
-            open_ids = made if is_sure else []
-        parts: list[Part] = []
-        for part in message.parts:
-            is_open = isinstance(part, Result) and message.role == "tool" and bool(open_ids)
-            parts.append(replace(part, call_id=open_ids.pop(0)) if is_open and isinstance(part, Result) else part)
-        yield replace(message, parts=tuple(parts)) if tuple(parts) != message.parts else message
+    for turn in _turns(messages):
+        made = [p.id for m in turn[:1] for p in m.parts if isinstance(p, Call) and p.id]
+        results = [p for m in turn[1:] for p in m.parts if isinstance(p, Result)]
+        if not made or len(results) != len(made) or any(r.call_id for r in results):
+            yield from turn
+            continue
+        ids = iter(made)
+        yield turn[0]
+        for m in turn[1:]:
+            parts = (replace(p, call_id=next(ids)) if isinstance(p, Result) else p for p in m.parts)
+            yield replace(m, parts=tuple(parts))
+
+
+def _turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
+    """Yields each message together with the tool messages after it."""
+    turn: list[Message] = []
+    for message in messages:
+        if turn and message.role != "tool":
+            yield turn
+            turn = []
+        turn.append(message)
+    if turn:
+        yield turn
 
 
 def _with_joined_ids(messages: tuple[Message, ...]) -> tuple[Message, ...]:
