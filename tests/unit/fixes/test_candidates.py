@@ -1,6 +1,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,8 @@ from whyspan.analysis.fixes.candidates import CONFIRMATION, Source, built_in_can
 from whyspan.analysis.fixes.own import OwnCandidates
 from whyspan.analysis.fixes.wording import WORDINGS
 from whyspan.analysis.interventions import Drop
+from whyspan.analysis.targets import parse_target
+from whyspan.ingest.calls import Api
 from whyspan.ingest.errors import FormatError, UsageError, WhyspanError
 
 BuildCase = Callable[..., Case]
@@ -102,3 +105,46 @@ def test_prompts_models_and_parameters_are_candidates(tmp_path: Path, case: Case
 def test_a_wrong_candidate_is_an_error_with_words(own: OwnCandidates, error: type[WhyspanError]) -> None:
     with pytest.raises(error):
         own.candidates()
+
+
+SCHEMA = {"type": "object", "properties": {"amount": {"type": "number"}}, "required": ["amount"]}
+TOOLS: dict[Api, dict[str, Any]] = {
+    Api.OPENAI_RESPONSES: {
+        "input": "Hi.",
+        "tools": [{"type": "function", "name": "pay", "description": "Pay money.", "parameters": SCHEMA}],
+    },
+    Api.ANTHROPIC_MESSAGES: {
+        "max_tokens": 9,
+        "messages": [{"role": "user", "content": "Hi."}],
+        "tools": [{"name": "pay", "description": "Pay money.", "input_schema": SCHEMA}],
+    },
+    Api.GEMINI_GENERATE: {
+        "contents": [{"role": "user", "parts": [{"text": "Hi."}]}],
+        "tools": [{"functionDeclarations": [{"name": "pay", "description": "Pay money.", "parameters": SCHEMA}]}],
+    },
+    Api.BEDROCK_CONVERSE: {
+        "messages": [{"role": "user", "content": [{"text": "Hi."}]}],
+        "toolConfig": {
+            "tools": [
+                {"toolSpec": {"name": "pay", "description": "Pay money.", "inputSchema": {"json": SCHEMA}}},
+            ]
+        },
+    },
+    Api.OLLAMA_CHAT: {
+        "messages": [{"role": "user", "content": "Hi."}],
+        "tools": [
+            {"type": "function", "function": {"name": "pay", "description": "Pay money.", "parameters": SCHEMA}},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("api", TOOLS)
+def test_rules_and_tool_changes_exist_in_the_form_of_every_api(api: Api) -> None:
+    case = Case(api=api, request={"model": "m", **TOOLS[api]}, target=parse_target("tool:pay"))
+    found = by_name(case)
+    assert system_prompt(api, found["untrusted-content"].request) == WORDINGS["en"].untrusted
+    assert "Pay money. Call `pay` only when" in json.dumps(found["tool-description"].request)
+    confirmed = json.dumps(found["tool-confirmation"].request)
+    assert f'"required": ["amount", "{CONFIRMATION}"]' in confirmed
+    assert json.loads(confirmed)["model"] == "m"

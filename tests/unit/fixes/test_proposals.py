@@ -5,8 +5,12 @@ from typing import Any
 
 import pytest
 
+from whyspan.analysis.attribution.problem import Role
 from whyspan.analysis.cases import Case
-from whyspan.analysis.fixes.proposals import propose, question, rules_in
+from whyspan.analysis.fields import system_prompt, text_fields
+from whyspan.analysis.fixes.proposals import INSTRUCTION, propose, question, rules_in
+from whyspan.analysis.targets import parse_target
+from whyspan.ingest.calls import Api
 
 
 @pytest.mark.parametrize(
@@ -50,3 +54,22 @@ def test_a_spent_budget_proposes_nothing(case: Case, experiment_with: Callable[.
             return await propose(experiment, [], 2)
 
     assert asyncio.run(work()) == ()
+
+
+BODIES: dict[Api, dict[str, Any]] = {
+    Api.OPENAI_RESPONSES: {"instructions": "Help.", "input": "Hi."},
+    Api.ANTHROPIC_MESSAGES: {"max_tokens": 9, "system": "Help.", "messages": [{"role": "user", "content": "Hi."}]},
+    Api.GEMINI_GENERATE: {"contents": [{"role": "user", "parts": [{"text": "Hi."}]}]},
+    Api.BEDROCK_CONVERSE: {"messages": [{"role": "user", "content": [{"text": "Hi."}]}]},
+    Api.OLLAMA_CHAT: {"messages": [{"role": "user", "content": "Hi."}]},
+}
+
+
+@pytest.mark.parametrize("api", BODIES)
+def test_the_question_is_asked_in_the_form_of_every_api(api: Api) -> None:
+    case = Case(api=api, request={"model": "m", **BODIES[api]}, target=parse_target("tool:pay"))
+    body = question(case, ["x"], 2)
+    assert system_prompt(api, body) == INSTRUCTION
+    (asked,) = [f.text for f in text_fields(api, body) if f.role is Role.USER]
+    assert json.loads(asked)["number_of_rules"] == 2
+    assert body.get("max_tokens") == BODIES[api].get("max_tokens")
