@@ -10,14 +10,13 @@ import click
 from ..analysis.claims import Claim
 from ..analysis.links import links_to, load_links
 from ..analysis.writeback.deliver import Outcome, verify, write_back
-from ..analysis.writeback.delivery import OpenTarget, Target
+from ..analysis.writeback.delivery import Target
 from ..analysis.writeback.outbox import Outbox
-from ..analysis.writeback.registry import targets
+from ..analysis.writeback.registry import find_target
 from ..analysis.writeback.results import Result, claims_of_run, decisions_of, results_of
 from ..ingest.conventions import CLAIM_ID
-from ..ingest.errors import ExitCode, UpstreamError, UsageError
+from ..ingest.errors import ExitCode, UpstreamError
 from ..ingest.remote import Patience
-from ..ingest.settings import nearest
 from ..ingest.spans import Span, TraceId
 from ..ingest.store import Store
 from .output import Session, printable
@@ -56,13 +55,6 @@ def _known(_: click.Context, __: click.Parameter, names: tuple[str, ...]) -> tup
     return names
 
 
-def _opener(name: str) -> OpenTarget:
-    known = targets()
-    if name not in known:
-        raise UsageError(f"there is no target {name!r}", hint=nearest(name, known))
-    return known[name]
-
-
 def write_back_claims(session: Session, made: Iterable[Claim], to: Sequence[str]) -> None:
     """Sends claims that were just made to each target, and says so on standard error."""
     if not to:
@@ -83,7 +75,7 @@ def write_back_claims(session: Session, made: Iterable[Claim], to: Sequence[str]
 
 
 def _open(sending: Sending) -> AbstractContextManager[Target]:
-    return _opener(sending.to)(endpoint=sending.endpoint, profile=sending.profile, patience=PATIENCE)
+    return find_target(sending.to)(endpoint=sending.endpoint, profile=sending.profile, patience=PATIENCE)
 
 
 def send_claims(store: Store, claims: Sequence[Span], sending: Sending) -> tuple[Outcome, list[Result]]:

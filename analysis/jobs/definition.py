@@ -14,6 +14,7 @@ from typing import Any
 
 from ...ingest.errors import ConfigError, UsageError
 from ...ingest.settings import load_section, nearest
+from ..writeback.registry import find_target
 
 
 class Step(StrEnum):
@@ -63,8 +64,10 @@ class Job:
     """An endpoint that answers them."""
     tests: str = "tests/whyspan"
     """Folder for written tests."""
+    to: tuple[str, ...] = ("otlp",)
+    """Targets of `writeback`: `otlp`, `langfuse`, `phoenix`, `mlflow`."""
     endpoint: str = ""
-    """OTLP/HTTP endpoint for `writeback`; $OTEL_EXPORTER_OTLP_ENDPOINT when empty."""
+    """OTLP/HTTP endpoint for the target `otlp`; $OTEL_EXPORTER_OTLP_ENDPOINT when empty."""
     include_content: bool = False
     """Write back what the claims quote from the trace as well."""
     notify: tuple[str, ...] = ()
@@ -75,7 +78,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "select": (str,), "triage": (int,), "do": (list,), "limit": (int,), "budget": (int,), "budget_month": (int,),
     "max_cost": (int, float), "max_cost_month": (int, float), "per_decision": (int,), "samples": (int,),
     "concurrency": (int,), "model": (str,), "model_fn": (str,), "base_url": (str,), "tests": (str,),
-    "endpoint": (str,), "include_content": (bool,), "notify": (list,),
+    "to": (list,), "endpoint": (str,), "include_content": (bool,), "notify": (list,),
 }  # fmt: skip
 WORDS = {str: "text", int: "a whole number", float: "a number", list: "a list", bool: "true or false"}
 
@@ -105,7 +108,10 @@ def _read(name: str, table: Any) -> Job:
         _check(where, key, value)
     if bool(table.get("select")) == bool(table.get("triage")):
         raise ConfigError(f"{where} needs select or triage, one of the two")
-    values = {**table, "do": _steps(where, table.get("do", ["why"])), "notify": tuple(table.get("notify", ()))}
+    lists = {"notify": tuple(table.get("notify", ())), "to": tuple(table.get("to", ["otlp"]))}
+    for target in lists["to"]:
+        find_target(target)
+    values = {**table, **lists, "do": _steps(where, table.get("do", ["why"]))}
     return Job(name=name, **values)
 
 

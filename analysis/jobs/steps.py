@@ -1,11 +1,14 @@
 """What a job does with one decision: measure, explain, fix, write a test, write back."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ...ingest.calls import Json
+from ...ingest.remote import Patience
 from ...ingest.spans import Span
+from ...ingest.store import Store
 from ..attribution.intervals import rate_interval
 from ..attribution.problem import Options, Outcome
 from ..attribution.result import Stop
@@ -13,9 +16,13 @@ from ..attribution.why import WhyReport, find_cause
 from ..cases import Case
 from ..fixes.fix import FixReport, find_fixes
 from ..interventions import Noop
-from ..records import claim_span, without_content
+from ..links import load_links
+from ..records import claim_span
 from ..regression.writer import write_test
-from ..writeback.otlp import headers_from, resolve_endpoint, send_spans
+from ..writeback.deliver import write_back
+from ..writeback.outbox import Outbox
+from ..writeback.registry import find_target
+from ..writeback.results import results_of
 from .definition import Job, Step
 from .shared_desk import SharedDesk
 
@@ -72,7 +79,7 @@ async def work_on(desk: SharedDesk, job: Job, case: Case) -> Worked:
     fix = await find_fixes(desk, case, Options()) if Step.FIX in job.do else None
     why = fix.why if fix else await find_cause(desk, case, Options()) if Step.WHY in job.do else None
     test = _write_test(job, case, why, fix) if Step.TEST in job.do and (why is None or why.headline) else None
-    sent = await _send(job, why, fix) if Step.WRITEBACK in job.do else 0
+    sent = await _send(desk, job, why, fix) if Step.WRITEBACK in job.do else 0
     return Worked(case=case, rate=rate, why=why, fix=fix, test=test, sent=sent)
 
 
@@ -90,11 +97,18 @@ def _write_test(job: Job, case: Case, why: WhyReport | None, fix: FixReport | No
     return write_test(Path(job.tests) / name, case, claims=claims, fix=fix.best_rule if fix else None).test
 
 
-async def _send(job: Job, why: WhyReport | None, fix: FixReport | None) -> int:
+async def _send(desk: SharedDesk, job: Job, why: WhyReport | None, fix: FixReport | None) -> int:
     claims = (*(why.claims if why else ()), *(fix.claims if fix else ()))
     # The time is that of the decision, not of now: the same claim sent again is the same span, byte for byte.
     spans: list[Span] = [claim_span(c, time_ns=c.case.origin.start_ns) for c in claims]
     if spans:
-        sent = spans if job.include_content else [without_content(s) for s in spans]
-        await asyncio.to_thread(send_spans, sent, resolve_endpoint(job.endpoint or None), headers_from())
+        await asyncio.to_thread(_write_back, desk.store, job, spans)
     return len(spans)
+
+
+def _write_back(store: Store, job: Job, spans: Sequence[Span]) -> None:
+    results = results_of(store, spans, include_content=job.include_content, links=load_links())
+    for name in job.to:
+        opened = find_target(name)(endpoint=job.endpoint or None, patience=Patience(attempts=3))
+        with opened as target, Outbox.open(store.path) as outbox:
+            write_back(target, name, results, outbox)

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import entry_points
 
-from ...ingest.errors import ConfigError
+from ...ingest.errors import ConfigError, UsageError
+from ...ingest.settings import nearest
 from .delivery import OpenTarget
 
 GROUP = "whyspan.writeback"
@@ -24,3 +25,11 @@ def targets() -> Mapping[str, OpenTarget]:
         except (ImportError, AttributeError) as error:
             raise ConfigError(f"the target {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
     return found
+
+
+def find_target(name: str) -> OpenTarget:
+    """Returns how to open a target; UsageError, with the nearest name, when there is no such one."""
+    known = targets()
+    if name not in known:
+        raise UsageError(f"there is no target {name!r}", hint=nearest(name, known))
+    return known[name]
