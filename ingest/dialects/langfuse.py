@@ -92,6 +92,7 @@ def _read_input(attributes: Attributes) -> PartialCall:
         return PartialCall(
             messages=Found(read_messages(turns), source, Trust.STRUCTURED, gaps) if turns else None,
             tools=Found(offered, source, Trust.STRUCTURED) if offered else None,
+            unrecorded=frozenset({"seed", "n"}),
         )
     if isinstance(messages, list):
         # Verbatim, but without the settings: `rebuild` adds what the other attributes have.

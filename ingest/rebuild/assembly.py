@@ -6,7 +6,7 @@ from dataclasses import replace
 from ..calls import Api, ModelCall, ModelReply, Usage
 from ..dialects.partial import Found, PartialCall, Role
 from ..dialects.registry import dialects
-from ..spans import LogRecord, Span, StatusCode, TraceId
+from ..spans import LogRecord, Span, StatusCode
 from .completeness import assess
 from .context import RunTools, add_context
 from .continuation import complete_cut_list, name_predecessor
@@ -22,20 +22,21 @@ def rebuild_calls(spans: Sequence[Span], logs: Sequence[LogRecord]) -> list[Mode
     """Returns the model calls of one or more traces, in start order.
 
     Logs may be any that belong to the traces; those of other spans are ignored. Spans that whyspan wrote are skipped.
+    Traces of one session are one run: a client without an application span makes a trace for each call.
     """
     readings = read_spans(spans, logs, dialects())
     tree = Tree(spans, readings)
-    tools: dict[TraceId, list[Reading]] = {}
+    drafts = [*group_calls(readings, tree), *implied_drafts(readings, tree)]
+    sessions = {d.span.trace_id: d.partial.session_id.value for d in drafts if d.partial.session_id is not None}
+    runs: dict[str, list[Draft]] = {}
+    for draft in sorted(drafts, key=lambda d: (d.span.start_ns, d.span.end_ns)):
+        runs.setdefault(sessions.get(draft.span.trace_id, draft.span.trace_id), []).append(draft)
+    tools: dict[str, list[Reading]] = {}
     for reading in readings:
         if reading.role is Role.TOOL:
-            tools.setdefault(reading.span.trace_id, []).append(reading)
-    drafts: dict[TraceId, list[Draft]] = {}
-    for draft in (*group_calls(readings, tree), *implied_drafts(readings, tree)):
-        drafts.setdefault(draft.span.trace_id, []).append(draft)
+            tools.setdefault(sessions.get(reading.span.trace_id, reading.span.trace_id), []).append(reading)
     requests = _http_requests(readings, tree)
-    calls = [
-        call for trace_id, run in drafts.items() for call in _rebuild_run(run, tree, tools.get(trace_id, ()), requests)
-    ]
+    calls = [call for key, run in runs.items() for call in _rebuild_run(run, tree, tools.get(key, ()), requests)]
     return sorted(calls, key=lambda c: (c.start_ns, c.end_ns))
 
 

@@ -66,6 +66,16 @@ def test_argument_strings_come_back_from_the_reply_that_wrote_them() -> None:
     assert second.request["messages"][1]["tool_calls"][0]["function"]["arguments"] == written
 
 
+def test_traces_of_one_session_are_one_run() -> None:
+    written = '{"a":   1}'
+    session = {"gen_ai__conversation__id": "s-1"}
+    first = make_span(1, chat([said("user", text("?"))], [said("assistant", called("c1", written))], **session))
+    history = [said("user", text("?")), said("assistant", called("c1", {"a": 1})), said("tool", answered("c1"))]
+    later = make_span(2, chat(history, **session), trace_id=TraceId("b" * 32), parent_span_id=None)
+    _, second = rebuild_calls([first, later], [])
+    assert second.request["messages"][1]["tool_calls"][0]["function"]["arguments"] == written
+
+
 def test_arguments_that_differ_from_the_reply_are_kept() -> None:
     first = make_span(1, chat([said("user", text("?"))], [said("assistant", called("c1", '{"a": 1}'))]))
     history = [said("user", text("?")), said("assistant", called("c1", {"a": 99})), said("tool", answered("c1"))]

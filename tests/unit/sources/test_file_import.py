@@ -1,4 +1,5 @@
 import gzip
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,12 @@ def test_runtape_requests_are_put_together_from_their_deltas(tmp_path: Path) -> 
         {"model": "m", "messages": [hello], "tools": tools, "seed": 1},
         {"model": "m", "messages": [hello, answer], "tools": tools},
     ]
+
+
+def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(gzip.compress(otlp(otlp_span()).encode()))))
+    memory = Memory()
+    assert import_files(memory, ["-"]).spans == 1
 
 
 def test_a_missing_file_is_a_usage_error() -> None:
