@@ -11,9 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from ...ingest.calls import Json
-from ...ingest.errors import NotReplayableError, UpstreamError
-from ...ingest.rebuild import load_calls
+from ...ingest.calls import Json, ModelCall
+from ...ingest.errors import NotFoundError, NotReplayableError, UpstreamError
+from ...ingest.rebuild import rebuild_calls
+from ...ingest.spans import TraceId
 from ..cases import Case
 from ..experiment import Experiment
 from ..questions import freeze_decision
@@ -26,6 +27,8 @@ from .shared_desk import SharedDesk
 from .steps import Worked, work_on
 
 FLUSH_S = 0.5
+LOADED_AT_ONCE = 32
+"""Decisions whose runs are read in one pass over the store."""
 MAX_FAILURES = 5
 """Decisions in a row that an upstream failed for, after which a run gives up."""
 
@@ -120,24 +123,37 @@ class Work:
 
     async def _load(self, items: Sequence[Item]) -> AsyncIterator[_Loaded]:
         """Yields the cases of items, those with the same request once."""
-        for item in items:
+        for start in range(0, len(items), LOADED_AT_ONCE):
+            batch = items[start : start + LOADED_AT_ONCE]
             if self.stopped:
                 return
-            start_ns = time.time_ns()
-            try:
-                calls = await asyncio.to_thread(load_calls, self.desk.store, item.decision.trace_id)
-                case = self._with_model(freeze_decision(calls, item.decision))
-            except NotReplayableError as error:
-                self._settle(item, ItemStatus.SKIPPED, {"note": error.message}, start_ns)
-                continue
-            loaded = _Loaded(item, case, start_ns)
-            if case.id in self._done:
-                self._link_twin(loaded, self._done[case.id])
-            elif case.id in self._twins:
-                self._twins[case.id].append(loaded)
-            else:
-                self._twins[case.id] = []
-                yield loaded
+            runs = await asyncio.to_thread(self._read, {item.decision.trace_id for item in batch})
+            for item in batch:
+                loaded = self._freeze(item, runs[item.decision.trace_id])
+                if loaded is not None:
+                    yield loaded
+
+    def _read(self, trace_ids: set[TraceId]) -> dict[TraceId, list[ModelCall]]:
+        traces = self.desk.store.traces(sorted(trace_ids))
+        return {trace_id: rebuild_calls(spans, logs) for trace_id, (spans, logs) in traces.items()}
+
+    def _freeze(self, item: Item, calls: Sequence[ModelCall]) -> _Loaded | None:
+        """Returns the case of an item; None when it is dealt with by that: skipped, or like one that came before."""
+        start_ns = time.time_ns()
+        try:
+            case = self._with_model(freeze_decision(calls, item.decision))
+        except (NotReplayableError, NotFoundError) as error:
+            self._settle(item, ItemStatus.SKIPPED, {"note": error.message}, start_ns)
+            return None
+        loaded = _Loaded(item, case, start_ns)
+        if case.id in self._done:
+            self._link_twin(loaded, self._done[case.id])
+            return None
+        if case.id in self._twins:
+            self._twins[case.id].append(loaded)
+            return None
+        self._twins[case.id] = []
+        return loaded
 
     def _with_model(self, case: Case) -> Case:
         return case.with_request({**case.request, "model": self.job.model}) if self.job.model else case

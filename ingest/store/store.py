@@ -2,7 +2,7 @@
 
 import itertools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -16,7 +16,7 @@ from .layout import Layout
 from .maintenance import StoreStats, collect_stats, drop_spans, prune, verify
 from .manifest import Manifest
 from .parquet import schema_name, write_file
-from .reader import connect, read_trace
+from .reader import connect, read_trace, read_traces
 from .roller import Roller
 from .rows import Senders, read_log_record, read_span
 from .runs import resolve_run
@@ -147,6 +147,17 @@ class Store:
         senders, bodies = Senders(), self._bodies(trace_id)
         return [read_log_record(row, senders, bodies) for row in self._rows("log_records", trace_id)]
 
+    def traces(self, trace_ids: Sequence[TraceId]) -> dict[TraceId, tuple[list[Span], list[LogRecord]]]:
+        """Returns the spans and log records of some traces, ordered as `spans` and `logs` do; far cheaper than each."""
+        rows = {kind: self._rows_by_trace(kind, trace_ids) for kind in ("spans", "log_records", "messages")}
+        senders = Senders()
+        found = {}
+        for trace_id in trace_ids:
+            bodies = {row["hash"]: row["body"] for row in rows["messages"][trace_id]}
+            spans = [read_span(row, senders, bodies) for row in rows["spans"][trace_id]]
+            found[trace_id] = (spans, [read_log_record(row, senders, bodies) for row in rows["log_records"][trace_id]])
+        return found
+
     def all_trace_ids(self) -> list[TraceId]:
         """Returns every trace that has spans, whyspan's own included, sorted."""
         return [TraceId(id) for id in self._manifest.trace_ids("spans")]
@@ -179,6 +190,10 @@ class Store:
     def _rows(self, kind: str, trace_id: str) -> list[dict[str, Any]]:
         files = self._manifest.files_of(kind, [trace_id])
         return read_trace(self._absolute(files), trace_id, TABLES[kind].order)
+
+    def _rows_by_trace(self, kind: str, trace_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+        files = self._manifest.files_of(kind, trace_ids)
+        return read_traces(self._absolute(files), trace_ids, TABLES[kind].order)
 
     def _bodies(self, trace_id: str) -> dict[str, str]:
         return {row["hash"]: row["body"] for row in self._rows("messages", trace_id)}

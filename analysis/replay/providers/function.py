@@ -5,10 +5,10 @@ message in OpenAI chat form, or a text. It may be `async`. It runs in a thread, 
 """
 
 import asyncio
-import copy
 import hashlib
 import importlib.util
 import inspect
+import json
 import sys
 import uuid
 from collections.abc import Callable, Sequence
@@ -48,7 +48,7 @@ class FunctionModel:
     async def complete(self, request: Body, count: int) -> Sequence[Completion]:
         """Returns one sample."""
         try:
-            argument = copy.deepcopy(dict(request))
+            argument = json.loads(json.dumps(dict(request)))  # a copy, many times faster than `deepcopy`
             if inspect.iscoroutinefunction(self._function):
                 answer = await self._function(argument)
             else:

@@ -342,3 +342,14 @@ def test_damage_in_the_log_is_set_aside_and_the_rest_is_kept(store: Store) -> No
     assert store.all_trace_ids() == [trace(1), trace(3)]
     [damaged] = (store.path / "quarantine").iterdir()
     assert len(damaged.read_bytes()) == ends[1] - ends[0]
+
+
+def test_traces_gives_several_traces_at_once_as_spans_and_logs_give_each(store: Store) -> None:
+    long = make_call(1, 3, attributes={"gen_ai.input.messages": '[{"role": "user", "content": "' + "x" * 5000 + '"}]'})
+    store.write(
+        [make_span(1, 2), make_span(1, 1), long, make_call(2, 1), make_span(3, 1)],
+        [LogRecord(trace_id=trace(n), time_ns=t, body=t) for n in (1, 2) for t in (5, 3)],
+    )
+    wanted = [trace(2), trace(1), trace(9)]
+    assert store.traces(wanted) == {t: (store.spans(t), store.logs(t)) for t in wanted}
+    assert store.traces([]) == {}
