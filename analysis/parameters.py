@@ -21,15 +21,6 @@ OUTSIDE = {
 """Parameters of those APIs that are beside the object."""
 CONTENT = frozenset({"messages", "input", "contents", "model", "tools", "functions", "toolConfig.tools"})
 """What is no parameter: other interventions edit it."""
-OUTPUT_LIMITS = (
-    "max_tokens",
-    "max_completion_tokens",
-    "max_output_tokens",
-    "maxOutputTokens",
-    "maxTokens",
-    "num_predict",
-)
-"""The names that the APIs have for the most tokens a reply may take."""
 
 
 def with_parameter(api: Api, body: Body, name: str, value: Json) -> Body:
@@ -51,16 +42,3 @@ def with_parameter(api: Api, body: Body, name: str, value: Json) -> Body:
     parent = value_at(body, steps[:-1]) if len(steps) > 1 else body
     kept = {k: v for k, v in parent.items() if k != steps[-1]}
     return with_values(body, [(steps[:-1], kept)]) if len(steps) > 1 else kept
-
-
-def parameter(api: Api, body: Body, name: str) -> Json:
-    """Returns a parameter from where the API has it; None when it is not set."""
-    holder = HOLDERS.get(api)
-    return value_at(body, (holder, name) if holder else (name,))
-
-
-def output_limit(api: Api, body: Body) -> int | None:
-    """Returns how many tokens a reply may take at most; None when the request does not say."""
-    found = [parameter(api, body, name) for name in OUTPUT_LIMITS]
-    limits = [v for v in found if isinstance(v, int) and v > 0]
-    return min(limits) if limits else None
