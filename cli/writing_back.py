@@ -116,6 +116,7 @@ def summary(name: str, outcome: Outcome) -> str:
     counts = {
         "sent": outcome.sent,
         "there already": outcome.known,
+        "without a place there": outcome.skipped,
         "refused": len(outcome.refused),
         "read back": outcome.verified,
         "lost": outcome.lost,

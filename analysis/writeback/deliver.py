@@ -20,6 +20,8 @@ class Outcome:
     sent: int = 0
     known: int = 0
     """The other side had them already, with the same content."""
+    skipped: int = 0
+    """Optional, and the other side has no place for them: log events, mostly."""
     refused: list[str] = field(default_factory=list)
     """Why, one line a delivery."""
     verified: int = 0
@@ -40,10 +42,10 @@ def write_back(target: Target, name: str, results: Sequence[Result], outbox: Out
     waiting = outbox.waiting(key)
     for delivery in waiting:
         try:
-            target.send(delivery)
+            is_taken = target.send(delivery)
         except UpstreamError as error:
             if error.transient:
-                left = len(waiting) - outcome.sent - len(outcome.refused)
+                left = len(waiting) - outcome.sent - outcome.skipped - len(outcome.refused)
                 raise UpstreamError(
                     error.message, hint=f"{left} stay in the outbox and go with the next write-back", transient=True
                 ) from error
@@ -51,7 +53,8 @@ def write_back(target: Target, name: str, results: Sequence[Result], outbox: Out
             outcome.refused.append(error.message)
         else:
             outbox.mark(key, delivery, State.SENT)
-            outcome.sent += 1
+            outcome.sent += is_taken
+            outcome.skipped += not is_taken
     return outcome
 
 

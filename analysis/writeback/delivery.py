@@ -57,8 +57,8 @@ class Target(Protocol):
     def deliveries(self, results: Sequence[Result]) -> list[Delivery]:
         """Returns the requests for results; nothing is sent."""
 
-    def send(self, delivery: Delivery) -> None:
-        """Sends one; again is harmless.
+    def send(self, delivery: Delivery) -> bool:
+        """Sends one; again is harmless. Returns False for an optional one that the back end has no place for.
 
         Raises UpstreamError when the back end does not take it.
         """

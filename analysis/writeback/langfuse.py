@@ -34,9 +34,10 @@ class LangfuseTarget:
         """Returns two scores a result."""
         return [json_delivery(score["id"], _PATH, score) for result in results for score in _scores(result)]
 
-    def send(self, delivery: Delivery) -> None:
+    def send(self, delivery: Delivery) -> bool:
         """Sends a score."""
         self._remote.send(delivery.method, delivery.path, body=delivery.body, headers=JSON)
+        return True
 
     def is_there(self, delivery: Delivery) -> bool:
         """Reads a score back and compares what it says."""

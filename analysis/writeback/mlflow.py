@@ -38,13 +38,14 @@ class MlflowTarget:
             for a in _assessments(result)
         ]
 
-    def send(self, delivery: Delivery) -> None:
+    def send(self, delivery: Delivery) -> bool:
         """Creates the feedback, or updates it when it is there."""
         if self._find(delivery) is None:
             self._remote.send(delivery.method, delivery.path, body=delivery.body, headers=JSON)
-            return
-        body = {**orjson.loads(delivery.body), "update_mask": ",".join(_UPDATED)}
-        self._remote.send("PATCH", f"{delivery.path}/{delivery.id}", body=orjson.dumps(body), headers=JSON)
+        else:
+            body = {**orjson.loads(delivery.body), "update_mask": ",".join(_UPDATED)}
+            self._remote.send("PATCH", f"{delivery.path}/{delivery.id}", body=orjson.dumps(body), headers=JSON)
+        return True
 
     def is_there(self, delivery: Delivery) -> bool:
         """Reads the feedback back and compares what it says."""

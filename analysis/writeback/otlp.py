@@ -82,16 +82,17 @@ class OtlpTarget:
             body = encode_logs([_event(result)])
             yield Delivery(id=f"log {span.span_id}", path=_LOGS, headers=PROTOBUF, body=body, is_optional=True)
 
-    def send(self, delivery: Delivery) -> None:
-        """Sends a span or an event; an endpoint without logs is no failure."""
+    def send(self, delivery: Delivery) -> bool:
+        """Sends a span or an event; False when the endpoint takes no logs."""
         try:
             answer = self._remote.send(delivery.method, delivery.path, body=delivery.body, headers=PROTOBUF)
         except AnsweredError as error:
             if delivery.is_optional and error.status in _NO_LOGS:
-                return
+                return False
             raise
         if delivery.path != _LOGS:
             _check(answer, self.base_url)
+        return True
 
     def is_there(self, delivery: Delivery) -> None:
         """OTLP has no way to read anything back."""

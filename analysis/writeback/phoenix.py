@@ -38,9 +38,10 @@ class PhoenixTarget:
             for id, annotation in _annotations(result)
         ]
 
-    def send(self, delivery: Delivery) -> None:
+    def send(self, delivery: Delivery) -> bool:
         """Sends an annotation."""
         self._remote.send(delivery.method, delivery.path, body=delivery.body, headers=JSON)
+        return True
 
     def is_there(self, delivery: Delivery) -> bool:
         """Reads an annotation back, from whichever project has its span, and compares what it says."""

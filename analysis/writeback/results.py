@@ -76,16 +76,18 @@ def result_of(claim: Span, decision: Span | None, *, include_content: bool, link
 
 
 def _comment(attributes: Mapping[str, Any], *, include_content: bool, link: str) -> str:
-    low, high = attributes[names.CLAIM_INTERVAL_LOW], attributes[names.CLAIM_INTERVAL_HIGH]
-    measured = (
-        f"effect {attributes[names.CLAIM_EFFECT]:+.2f} [{low:+.2f}, {high:+.2f}], "
-        f"n = {attributes[names.CLAIM_BASE_N]} as recorded and {attributes[names.CLAIM_N]} changed, "
-        f"e-value {attributes[names.CLAIM_E_VALUE]:.3g}"
-    )
-    parts = [str(attributes["evaluations.0.evaluation.explanation"]), measured]
+    parts = [str(attributes["evaluations.0.evaluation.explanation"])]
+    if "e-value" not in parts[0]:  # the explanation of a supported claim has the figures
+        parts.append(_figures(attributes))
     if include_content and attributes.get(names.CLAIM_SUBJECT):
         parts.append(f"subject: {attributes[names.CLAIM_SUBJECT]}")
     return "\n".join([*parts, link] if link else parts)
+
+
+def _figures(attributes: Mapping[str, Any]) -> str:
+    low, high = attributes[names.CLAIM_INTERVAL_LOW], attributes[names.CLAIM_INTERVAL_HIGH]
+    effect, e_value = attributes[names.CLAIM_EFFECT], attributes[names.CLAIM_E_VALUE]
+    return f"effect {effect:+.2f} [{low:+.2f}, {high:+.2f}], e-value {e_value:.3g}"
 
 
 def claims_of_run(store: Store, trace_id: TraceId) -> list[Span]:

@@ -112,6 +112,23 @@ def test_claims_wait_in_the_outbox_while_langfuse_is_away(
     assert sum(s["name"].startswith("whyspan.") for s in server.scores.values()) >= 2
 
 
+JOB = """
+[jobs.nightly]
+select = "list_contains(tool_names, 'forward')"
+do = ["why", "writeback"]
+to = ["langfuse"]
+model_fn = "model.py:model"
+"""
+
+
+def test_a_job_tells_langfuse(server: LangfuseServer, tmp_path: Path) -> None:
+    with (tmp_path / "whyspan.toml").open("a") as file:
+        file.write(JOB)
+    run("import", "langfuse")
+    assert run("jobs", "run", "nightly") == ExitCode.OK
+    assert {"whyspan.cause_effect", "whyspan.verdict"} <= {s["name"] for s in server.scores.values()}
+
+
 @pytest.mark.usefixtures("server")
 @pytest.mark.parametrize(
     ("words", "said"),
