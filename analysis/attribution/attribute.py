@@ -11,7 +11,7 @@ from .result import Attribution, Claim, Kind, Stop, Tested
 from .search import Goal, search
 from .structures import Shape
 from .study import Study
-from .together import explain_together
+from .together import explain_together, without_required
 
 _RARE: Final = 0.12
 _RARE_LOOKS: Final = (12, 24)
@@ -27,6 +27,7 @@ _GIVEN_PRIOR: Final = 0.4
 _ACROSS_PRIOR: Final = 0.2
 _FURTHER_PRIOR: Final = 0.25
 """Chance of a cause in what was read, in what was given, across both, and of a further one beside a cause."""
+_LIKELY_REQUIRED: Final = 0.8
 _SETTLED: Final = 0.9
 """When no cause in a pool is more likely than this after the search, removing all of it is not looked at apart."""
 _MOST_CLAIMS: Final = 8
@@ -55,11 +56,15 @@ def attribute(leaves: Sequence[Leaf], decision: str, options: Options) -> Genera
 
 def _course(study: Study) -> Steps[Stop]:
     if (yield from _is_rare(study)):
+        base = study.ledger.baseline
+        study.notes.append(f"the decision happened in {base.target} of {base.draws} samples: too rare to explain")
         return Stop.RARE
     read, given = study.pool(given=False), study.pool(given=True)
     yield from _explain(study, read, _READ_PRIOR)
     if study.options.full or not _is_explained(study):
         yield from _explain(study, given, _GIVEN_PRIOR)
+    elif given:
+        study.open.append(f"{len(given)} pieces of the prompt, the user's words and the tools were not searched")
     if not _is_explained(study):
         yield from explain_together(study, read | given, _ACROSS_PRIOR)
     if study.options.full or not study.claims:
@@ -83,7 +88,7 @@ def _explain(study: Study, pool: frozenset[int], any_cause: float) -> Steps[None
         cheap = _is_explained(study) and not study.options.full
         further = Goal(
             pool=pool,
-            any_cause=_FURTHER_PRIOR if _is_explained(study) else any_cause,
+            any_cause=_FURTHER_PRIOR if cheap else any_cause,
             further=_is_explained(study),
             limit=_FURTHER_LIMIT if cheap else limit,
             confirm_limit=_FURTHER_LIMIT if cheap else limit + _LIMIT,
@@ -95,14 +100,17 @@ def _explain(study: Study, pool: frozenset[int], any_cause: float) -> Steps[None
 
 def _claim_required(study: Study) -> Steps[None]:
     """Puts suspected required inputs to the test: all in full mode, else the likeliest when nothing else was found."""
+    claimed = frozenset[int]().union(*(claim.removal for claim in study.claims))
     for given in (False, True):
-        pool = study.pool(given=given)
+        pool = study.pool(given=given) - claimed
+        if study.options.full:
+            yield from without_required(study, pool, _GIVEN_PRIOR)
         belief = study.believe(pool, _GIVEN_PRIOR) if pool else None
         ranked = sorted(zip(belief.required, belief.pool, strict=True), reverse=True) if belief else []
         for chance, leaf in ranked:
             removal = frozenset([leaf])
-            if chance < 0.8 or any(removal <= claim.removal for claim in study.claims):
-                continue
+            if chance < _LIKELY_REQUIRED:
+                break
             claim = yield from confirm(
                 study.docket, study.ledger, removal, kind=Kind.REQUIRED, aside={}, doubt=lambda: False
             )

@@ -6,6 +6,7 @@ from typing import Final
 
 from scipy.special import betainc
 
+from .ledger import Ledger
 from .problem import Tally
 from .result import Claim, Kind
 
@@ -24,6 +25,12 @@ def is_required(without: Tally, elsewhere: Tally) -> bool:
     # The posterior (Jeffreys) chance that it asks more than usual: the upper tail of a Beta distribution.
     more = 1.0 - float(betainc(without.asks + 0.5, without.other + 0.5, usual))
     return without.asks > without.other and more >= _SURE
+
+
+def with_members(claim: Claim, ledger: Ledger) -> Claim:
+    """Adds to a redundant set what was seen when all members but one were removed."""
+    kept = tuple((leaf, ledger.tally(claim.removal - {leaf})) for leaf in sorted(claim.removal))
+    return replace(claim, members=kept)
 
 
 def with_joint(claims: Sequence[Claim]) -> tuple[Claim, ...]:

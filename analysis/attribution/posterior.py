@@ -32,7 +32,7 @@ _SHAPES: Final = {
 _MASKED_ABOVE: Final = 0.7
 """Suppressors are hard to see through the noise of a less stable decision; looking for them there wastes draws."""
 _IS_REQUIRED: Final = 0.5
-_PAIR_LIMIT: Final = 320
+_PAIR_LIMIT: Final = 200
 """Pairs are formed of the most suspicious leaves only, so that the cost stays bounded for long contexts."""
 
 

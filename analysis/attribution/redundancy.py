@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from .confirm import confirm
+from .kinds import with_members
 from .ledger import Steps
 from .propagation import group_marginals
 from .result import Claim, Kind
@@ -99,5 +100,5 @@ def _test(study: Study, members: frozenset[int]) -> Steps[Claim | None]:
         study.docket, study.ledger, members, kind=Kind.REDUNDANT, aside=aside, doubt=lambda: False
     )
     if claim is not None:
-        study.add(claim)
+        study.add(with_members(claim, study.ledger))
     return claim

@@ -10,7 +10,7 @@ import numpy as np
 from .confirm import confirm
 from .design import choose_removals
 from .dose import missing_doses
-from .kinds import is_required
+from .kinds import is_required, with_members
 from .ledger import Steps
 from .posterior import Belief
 from .result import Claim, Kind
@@ -155,8 +155,7 @@ def _suppressor(belief: Belief) -> frozenset[int] | None:
 def _with_kind(study: Study, belief: Belief, claim: Claim) -> Claim:
     """Returns the claim with what the draws beside it say about its kind."""
     if claim.kind is Kind.REDUNDANT:
-        kept = tuple((leaf, study.ledger.tally(claim.removal - {leaf})) for leaf in sorted(claim.removal))
-        return replace(claim, members=kept)
+        return with_members(claim, study.ledger)
     if is_required(claim.without_pieces, study.elsewhere(claim.removal)):
         return replace(claim, kind=Kind.REQUIRED)
     masked = _suppressor(belief)

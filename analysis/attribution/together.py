@@ -23,7 +23,7 @@ _HARDLY: Final = 0.12
 
 def explain_together(study: Study, pool: frozenset[int], any_cause: float) -> Steps[None]:
     """Finds redundant and diffuse causes in a pool where no single leaf or pair explains the decision."""
-    whole = yield from _without_required(study, pool, any_cause)
+    whole = yield from without_required(study, pool, any_cause)
     if not whole or not (yield from _ends(study, whole)):
         return
     shapes = study.believe(whole, any_cause).shapes
@@ -36,7 +36,7 @@ def explain_together(study: Study, pool: frozenset[int], any_cause: float) -> St
             study.open.append(f"removing {len(whole)} pieces together may lower the rate; no cause was confirmed")
 
 
-def _without_required(study: Study, pool: frozenset[int], any_cause: float) -> Steps[frozenset[int]]:
+def without_required(study: Study, pool: frozenset[int], any_cause: float) -> Steps[frozenset[int]]:
     """Returns the pool without its required inputs, which are located first: their absence would hide all else."""
     whole: frozenset[int] = frozenset()
     for _ in range(_LOCATING_ROUNDS if pool else 0):

@@ -8,8 +8,11 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from tests.benchmarks.attribution import documents, synthetic
@@ -59,26 +62,9 @@ def row(world: World, options: Options) -> dict[str, object]:
     }
 
 
-def main() -> None:
-    """Parses the command line, runs, prints."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--generator", choices=GENERATORS, default="synthetic")
-    parser.add_argument("--scenarios", default=",".join(SCENARIOS))
-    parser.add_argument("--sizes", default="10,30,100,400")
-    parser.add_argument("--seeds", default="10000:10024", help="FIRST:LAST, the last one excluded")
-    parser.add_argument("--full", action="store_true")
-    parser.add_argument("--thorough", action="store_true")
-    parser.add_argument("--misfit", type=float, default=0.0)
-    parser.add_argument("--out", type=Path, help="append the rows to this file")
-    parser.add_argument("--tables", type=Path, nargs="*", help="only print tables of these files")
-    args = parser.parse_args()
-    if args.tables:
-        sys.stdout.write(
-            render_tables([json.loads(line) for path in args.tables for line in path.read_text().splitlines()])
-        )
-        return
+def rows_of(args: argparse.Namespace) -> Iterator[dict[str, object]]:
+    """Yields the results of every world asked for, and those of the peer after them."""
     first, last = map(int, args.seeds.split(":"))
-    rows = []
     for scenario in args.scenarios.split(","):
         for size in map(int, args.sizes.split(",")):
             for seed in range(first, last):
@@ -86,11 +72,42 @@ def main() -> None:
                 world.misfit = args.misfit
                 options = Options(full=args.full, thorough=args.thorough)
                 key = {"generator": args.generator, "tool": "whyspan", "scenario": scenario, "size": size, "seed": seed}
-                rows.append({**key, **row(world, options)})
-    if args.out:
-        with args.out.open("a") as file:
-            file.writelines(json.dumps(r) + "\n" for r in rows)
-    sys.stdout.write(render_tables(rows))
+                yield {**key, **row(world, options)}
+    if args.peer:
+        cases = ("--generator", args.generator, "--scenarios", args.scenarios, "--sizes", args.sizes)
+        command = (args.peer, "-m", "tests.benchmarks.attribution.peer", *cases, "--seeds", args.seeds)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as peer:
+            for line in peer.stdout or ():
+                yield json.loads(line)
+        if peer.returncode:
+            raise SystemExit(f"the peer failed with exit code {peer.returncode}")
+
+
+def main() -> None:
+    """Parses the command line, runs, prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--generator", choices=GENERATORS, default="synthetic")
+    parser.add_argument("--scenarios", default=",".join(SCENARIOS))
+    parser.add_argument("--sizes", default="10,30,100,400")
+    parser.add_argument("--seeds", default="10000:10020", help="FIRST:LAST, the last one excluded")
+    parser.add_argument("--peer", help="Python of an environment with runtape==0.5.0: runs it on the same worlds")
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--thorough", action="store_true")
+    parser.add_argument("--misfit", type=float, default=0.0, help="spread of a shift of the log-odds a removal")
+    parser.add_argument("--out", type=Path, help="append the rows to this file as they come")
+    parser.add_argument("--tables", type=Path, nargs="*", help="only print tables of these files")
+    args = parser.parse_args()
+    if args.tables:
+        rows = [json.loads(line) for path in args.tables for line in path.read_text().splitlines()]
+    else:
+        rows = []
+        with args.out.open("a") if args.out else nullcontext() as file:
+            for result in rows_of(args):
+                rows.append(result)
+                if file:
+                    file.write(json.dumps(result) + "\n")
+                    file.flush()
+    sys.stdout.write(render_tables(rows) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,10 +10,10 @@ from whyspan.analysis.attribution.intervals import drop_interval, rate_interval
 @pytest.mark.parametrize(("with_rate", "without_rate"), [(0.9, 0.1), (0.6, 0.5), (0.95, 0.95), (1.0, 0.0)])
 def test_drop_is_covered_at_every_look(with_rate: float, without_rate: float) -> None:
     rng = np.random.default_rng(11)
-    missed, streams = 0, 120
+    missed, streams = 0, 60
     for _ in range(streams):
         kb = ka = 0
-        for n in range(1, 31):
+        for n in range(1, 21):
             kb, ka = kb + int(rng.random() < with_rate), ka + int(rng.random() < without_rate)
             interval = drop_interval((ka, n), (kb, n), alpha=0.1)
             if not interval.low <= with_rate - without_rate <= interval.high:

@@ -1,0 +1,129 @@
+"""Each kind of cause, in contexts where it is the only thing that matters."""
+
+from collections.abc import Callable
+
+import pytest
+
+from whyspan.analysis.attribution import Attribution, Kind, Leaf, Options, Role, Round, Stop
+
+Make = Callable[..., list[Leaf]]
+Runner = Callable[..., tuple[Attribution, list[Round]]]
+
+
+def test_a_redundant_pair_is_one_claim(make_leaves: Make, attribute_rate: Runner) -> None:
+    result, _ = attribute_rate(make_leaves(30), lambda removed: 0.05 if {4, 19} <= removed else 0.95)
+    assert result.headline is not None
+    assert result.headline.removal == {4, 19}
+    assert result.headline.kind is Kind.REDUNDANT
+    assert all(kept.rate >= 0.5 for _, kept in result.headline.members)
+
+
+def test_three_copies_are_one_claim(make_leaves: Make, attribute_rate: Runner) -> None:
+    result, _ = attribute_rate(make_leaves(20), lambda removed: 0.0 if {2, 9, 15} <= removed else 1.0)
+    assert result.headline is not None
+    assert result.headline.removal == {2, 9, 15}
+
+
+def test_copies_in_the_prompt_and_in_a_result_are_found_together(make_leaves: Make, attribute_rate: Runner) -> None:
+    leaves = [*make_leaves(6, Role.SYSTEM), *make_leaves(14)]
+    result, _ = attribute_rate(leaves, lambda removed: 0.0 if {3, 12} <= removed else 1.0)
+    assert result.headline is not None
+    assert result.headline.removal == {3, 12}
+
+
+def test_jointly_needed_pieces_are_both_named(make_leaves: Make, attribute_rate: Runner) -> None:
+    result, _ = attribute_rate(make_leaves(20), lambda removed: 0.0 if removed & {5, 12} else 1.0)
+    assert {claim.removal for claim in result.claims} == {frozenset([5]), frozenset([12])}
+    assert {claim.kind for claim in result.claims} == {Kind.JOINT}
+
+
+def test_a_required_input_does_not_take_the_headline_from_a_push(make_leaves: Make, attribute_rate: Runner) -> None:
+    def rate(removed: frozenset[int]) -> float:
+        return 0.02 if 3 in removed else (0.05 if 11 in removed else 0.95)
+
+    result, _ = attribute_rate(make_leaves(20), rate, asks=lambda removed: 3 in removed, options=Options(full=True))
+    assert result.headline is not None
+    assert result.headline.removal == {11}
+    kinds = {claim.removal: claim.kind for claim in result.claims}
+    assert kinds[frozenset([3])] is Kind.REQUIRED
+
+
+def test_a_cause_after_which_the_model_only_asks_is_found(make_leaves: Make, attribute_rate: Runner) -> None:
+    result, _ = attribute_rate(
+        make_leaves(20), lambda removed: 0.0 if 6 in removed else 1.0, asks=lambda removed: bool(removed)
+    )
+    assert result.headline is not None
+    assert result.headline.removal == {6}
+
+
+def test_a_masked_cause_names_its_suppressor(make_leaves: Make, attribute_rate: Runner) -> None:
+    result, _ = attribute_rate(
+        make_leaves(12), lambda removed: 0.0 if 4 in removed and 8 not in removed else 1.0, seed=1
+    )
+    assert result.headline is not None
+    assert result.headline.removal == {4}
+    assert result.headline.kind is Kind.MASKED
+    assert result.headline.suppressors == {8}
+
+
+def test_a_diffuse_cause_comes_with_a_dose_table(make_leaves: Make, attribute_rate: Runner) -> None:
+    result, _ = attribute_rate(make_leaves(30), lambda removed: 1 / (1 + 10 ** (2.2 * len(removed) / 30 - 1.1)))
+    assert result.headline is not None
+    assert result.headline.kind is Kind.DIFFUSE
+    assert [dose.share for dose in result.dose] == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert result.dose[0].tally.rate > result.dose[-1].tally.rate
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_a_cause_is_found_wherever_the_model_reads(make_leaves: Make, attribute_rate: Runner, role: Role) -> None:
+    others = [leaf for other in Role if other is not role for leaf in make_leaves(4, other)]
+    leaves = [*others, *make_leaves(4, role)]
+    result, _ = attribute_rate(leaves, lambda removed: 0.0 if 22 in removed else 1.0)
+    assert result.headline is not None
+    assert result.headline.removal == {22}
+
+
+def test_full_mode_names_every_needed_piece(make_leaves: Make, attribute_rate: Runner) -> None:
+    exact = 0
+    for seed in range(8):
+        result, _ = attribute_rate(
+            make_leaves(24),
+            lambda removed: 0.05 if removed & {2, 9, 17} else 0.95,
+            options=Options(full=True),
+            seed=seed,
+        )
+        exact += {claim.removal for claim in result.claims} == {frozenset([2]), frozenset([9]), frozenset([17])}
+    assert exact >= 6
+
+
+def test_a_partial_cause_is_found_in_noise(make_leaves: Make, attribute_rate: Runner) -> None:
+    hits = 0
+    for seed in range(10):
+        result, _ = attribute_rate(make_leaves(20), lambda removed: 0.3 if 7 in removed else 0.9, seed=seed)
+        hits += result.headline is not None and result.headline.removal == {7}
+    assert hits >= 7
+
+
+def test_a_suspected_leaf_is_looked_at_first_and_not_believed(make_leaves: Make, attribute_rate: Runner) -> None:
+    guess = Options(guess=frozenset([13]))
+    right, _ = attribute_rate(make_leaves(60), lambda removed: 0.0 if 13 in removed else 1.0, options=guess)
+    blind, _ = attribute_rate(make_leaves(60), lambda removed: 0.0 if 13 in removed else 1.0)
+    wrong, _ = attribute_rate(make_leaves(60), lambda removed: 0.0 if 40 in removed else 1.0, options=guess)
+    assert right.draws < blind.draws
+    assert wrong.headline is not None
+    assert wrong.headline.removal == {40}
+
+
+def test_nulls_are_claimed_at_most_alpha(make_leaves: Make, attribute_rate: Runner) -> None:
+    claimed = 0
+    for seed in range(40):
+        result, _ = attribute_rate(make_leaves(12), lambda removed: 0.5, seed=seed)
+        claimed += bool(result.claims)
+        assert result.stop in (Stop.NO_CAUSE, Stop.UNRESOLVED, Stop.BUDGET) or result.claims
+    assert claimed <= 3
+
+
+def test_growth_with_the_number_of_leaves_is_logarithmic(make_leaves: Make, attribute_rate: Runner) -> None:
+    small, _ = attribute_rate(make_leaves(30), lambda removed: 0.0 if 20 in removed else 1.0)
+    large, _ = attribute_rate(make_leaves(480), lambda removed: 0.0 if 320 in removed else 1.0)
+    assert large.draws <= 1.7 * small.draws
