@@ -9,6 +9,7 @@ from typing import Any
 
 from ...ingest.calls import Body
 from ..canonical import encode_json
+from ..parameters import HOLDERS
 
 MARGIN = 1.5
 IMAGE_TOKENS = 4_000
@@ -20,7 +21,6 @@ MAX_OUTPUT = 16_384
 LIMIT_NAMES = (
     "max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens", "num_predict",
 )  # fmt: skip
-HOLDERS = ("generationConfig", "inferenceConfig", "options")
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Sizing:
 
 def output_bound(body: Body) -> int:
     """Returns the most tokens that one reply takes, by the request's own limit where it has one."""
-    places = [body, *(body[h] for h in HOLDERS if isinstance(body.get(h), dict))]
+    places = [body, *(body[h] for h in HOLDERS.values() if isinstance(body.get(h), dict))]
     limits = [p[n] for p in places for n in LIMIT_NAMES if isinstance(p.get(n), int) and p[n] > 0]
     return min(limits) if limits else MAX_OUTPUT
 
