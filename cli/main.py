@@ -38,6 +38,8 @@ COMMANDS = {
     "ci": "Render a pull-request comment.",
     "report": "Write a page about a run, a claim or a job.",
     "jobs": "Explain many decisions under a budget, again and again.",
+    "scenario": "Make a scenario: cases, and what scores an output.",
+    "run": "Play a scenario for some generations, and learn from it.",
     "cache": "Look after the replies that were paid for.",
     "writeback": "Send claims back into your observability.",
 }

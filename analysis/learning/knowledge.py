@@ -1,0 +1,129 @@
+"""What a scenario has learned: playbook, book of tests and served bundles, in one folder."""
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ...ingest.errors import UsageError
+from ...ingest.store.durable import try_lock
+from ..betting import log_e_above
+from .evidence import Book
+from .gate import Decision, Strategy
+from .lessons import Lesson
+from .playbook import KNOWLEDGE, Item, Playbook, Shelf, Status
+from .records import Finding, e_value, lesson_claim_id
+from .scenario import Scenario
+
+_STATUSES = {
+    Decision.ADMITTED: Status.ACTIVE,
+    Decision.REFUTED: Status.REFUTED,
+    Decision.INCONCLUSIVE: Status.INCONCLUSIVE,
+}
+
+
+class Knowledge:
+    """The folder `knowledge/<scenario>`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Reads it; a folder that is not there is empty."""
+        self.folder = folder
+        self.playbook = Playbook(folder / "playbook.yaml")
+        self.book = Book(folder / "tests.jsonl")
+        self.shelf = Shelf(folder)
+
+    def lessons(self) -> list[Lesson]:
+        """Returns every lesson in the playbook."""
+        return [item.lesson for item in self.playbook.items]
+
+    def begin_epoch(self, epoch: str) -> None:
+        """Marks lessons that were tested with another scorer or model: they wait for another test."""
+        for item in self.playbook.items:
+            if item.status is Status.ACTIVE and item.evidence.get("epoch") != epoch:
+                self._set(item, Status.RETEST_DUE)
+        self._serve()
+
+    def record(self, scenario: Scenario, found: Finding, strategy: Strategy) -> None:
+        """Notes what was found about a lesson, and serves it when it passed."""
+        status = _STATUSES[found.decision]
+        if strategy is Strategy.NONE and status is Status.ACTIVE:
+            status = Status.PROPOSED
+        scope = {"scenario": scenario.name, "models": [scenario.proposer.model or scenario.proposer.provider]}
+        self.playbook.put(found.lesson, status, evidence=evidence_of(scenario, found), scope=scope)
+        self._serve()
+
+    def demote(self, item: Item) -> None:
+        """Takes a lesson out of service."""
+        self._set(item, Status.DEMOTED)
+        self._serve()
+
+    def roll_back(self) -> list[str]:
+        """Serves the bundle before the one in force; returns the names of the items that are demoted by it."""
+        kept = self.shelf.roll_back()
+        demoted = [i for i in self.playbook.items if i.status is Status.ACTIVE and i.lesson.id not in kept]
+        restored = [i for i in self.playbook.items if i.status is Status.DEMOTED and i.lesson.id in kept]
+        for item in demoted:
+            self._set(item, Status.DEMOTED)
+        for item in restored:
+            self._set(item, Status.ACTIVE)
+        self.playbook.save()
+        return [item.id for item in demoted]
+
+    def audit(self) -> Iterator[str]:
+        """Yields what is wrong with the playbook, a line each: evidence that the book of tests does not bear out."""
+        for item in self.playbook.items:
+            if item.status is not Status.ACTIVE:
+                continue
+            results = self.book.results(item.lesson.id, epoch=str(item.evidence.get("epoch", "")))
+            if not results:
+                yield f"{item.id} is active, but no test of it is on record"
+                continue
+            first = results[0]
+            if log_e_above(first.blocks) < math.log(first.number * (first.number + 1) / first.alpha):
+                yield f"{item.id} is active, but its test does not reach the threshold"
+            drawn = [d for entry in results for d in entry.blocks]
+            if not math.isclose(float(item.evidence.get("e", 0)), e_value(log_e_above(drawn)), rel_tol=1e-3):
+                yield f"{item.id} states e = {item.evidence.get('e')}, the tests give {e_value(log_e_above(drawn)):.4g}"
+
+    def prune(self) -> list[str]:
+        """Removes what is neither served nor waiting from the file; the book of tests still blocks it."""
+        gone = [i.id for i in self.playbook.items if i.status in (Status.REFUTED, Status.INCONCLUSIVE, Status.DEMOTED)]
+        self.playbook.remove(gone)
+        self.playbook.save()
+        return gone
+
+    def _set(self, item: Item, status: Status) -> None:
+        self.playbook.put(item.lesson, status, evidence={}, scope={})
+
+    def _serve(self) -> None:
+        self.playbook.save()
+        self.shelf.serve(self.playbook.active())
+
+
+def evidence_of(scenario: Scenario, found: Finding) -> dict[str, Any]:
+    """Returns the field `evidence` of a playbook."""
+    measured = found.measured
+    return {
+        "claim": "clm_" + lesson_claim_id(scenario, found.lesson)[:12],
+        "e": round(e_value(measured.log_help), 4),
+        "effect": round(measured.effect, 4),
+        "ci": [round(end, 2) for end in measured.interval],
+        "cases": len(measured.blocks),
+        "pairs": len(measured.blocks) * scenario.samples,
+        "heldout": len(measured.heldout),
+        "number": measured.number,
+        "epoch": scenario.epoch,
+        "level": "ablation",
+    }
+
+
+@contextmanager
+def open_knowledge(scenario: str) -> Iterator[Knowledge]:
+    """Opens what a scenario has learned; UsageError when another process works on it."""
+    folder = KNOWLEDGE / scenario
+    folder.mkdir(parents=True, exist_ok=True)
+    with try_lock(folder / ".lock") as is_got:
+        if not is_got:
+            raise UsageError(f"another process works on {folder}", hint="wait for it to end")
+        yield Knowledge(folder)

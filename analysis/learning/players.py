@@ -1,0 +1,218 @@
+"""Who plays: the model, command or HTTP agent under test, and the models that fill roles, as providers of the engine.
+
+Going through the replay engine gives all of them its budget, limits, retries and paid replies.
+"""
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from ...ingest.calls import Api, Body, ModelReply
+from ...ingest.errors import UpstreamError, UsageError
+from ...ingest.settings import load_section
+from ..cases import Case, Origin
+from ..fields import with_system, with_user_message
+from ..parameters import with_parameter
+from ..replay.completion import Completion, Provider
+from ..replay.configuration import read_entries
+from ..replay.limits import Limits
+from ..replay.models import ModelChoice, choose_model
+from ..replay.providers.function import FunctionModel
+from ..replay.vendors import VENDORS
+from ..targets import parse_target
+from .yaml_files import Table
+
+COMMAND_LINES = {
+    "claude-cli": ("claude", "-p", "--output-format", "text"),
+    "codex-cli": ("codex", "exec", "--skip-git-repo-check", "-"),
+}
+"""Command-line clients that answer a prompt on standard input with the account that they are logged in to."""
+RULES = "rules"
+"""A Python function in a file, `model: FILE:FUNCTION`: needs no key and answers the same every time."""
+RECORDED = "recorded"
+"""Frozen decisions are replayed on the model that made them."""
+FIELDS = ("provider", "model", "system", "prompt", "parameters", "command", "url", "timeout_s")
+OUTPUT_LIMIT = 4096
+"""Only where the API demands a limit."""
+ANY_REPLY = parse_target("text:/./")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Player:
+    """Something that answers prompts."""
+
+    provider: str
+    """A provider's name, `rules`, a command-line client, `command`, or `url`."""
+    model: str = ""
+    system: str = ""
+    prompt: str = ""
+    """Template of the user message."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    command: tuple[str, ...] = ()
+    url: str = ""
+    timeout_s: float = 120.0
+    folder: Path = Path()
+    """What `rules` files and commands are relative to."""
+
+    @property
+    def api(self) -> Api:
+        """The form of its requests."""
+        vendor = next((v for v in VENDORS if self.provider in v.names), None)
+        return vendor.apis[0] if vendor else Api.OPENAI_CHAT
+
+    def request(self, text: str) -> Body:
+        """Returns the request that shows it a text."""
+        body: Body = {"model": self.model or self.provider}
+        if self.api is Api.ANTHROPIC_MESSAGES:
+            body = with_parameter(self.api, body, "max_tokens", OUTPUT_LIMIT)
+        for name, value in self.parameters.items():
+            body = with_parameter(self.api, body, name, value)
+        body = with_user_message(self.api, body, text)
+        return with_system(self.api, body, self.system) if self.system else body
+
+    def open(self, choice: ModelChoice | None = None, frozen: Case | None = None) -> tuple[Provider, Limits]:
+        """Returns the provider that answers, and its limits; a `choice` of the user's takes its place.
+
+        `frozen` is the decision to replay, where there is one. Raises UsageError or ConfigError, with what to
+        configure, when there is no such model.
+        """
+        if choice is not None or frozen is not None:
+            choice, case = choice or choose_model(), frozen or self._case
+            return choice.open(case), choice.limits(case)
+        if self.provider == RULES:
+            return FunctionModel.load(str(self.folder / self.model)), Limits()
+        if self.provider == "url":
+            return UrlAgent(self.url, self.timeout_s), Limits()
+        if self.command or self.provider in COMMAND_LINES:
+            return CommandLine(self), Limits()
+        chosen = choose_model()
+        return chosen.open(self._case), chosen.limits(self._case)
+
+    @property
+    def _case(self) -> Case:
+        origin = Origin(provider=self.provider)
+        return Case(api=self.api, request={"model": self.model}, target=ANY_REPLY, origin=origin)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what identifies its answers."""
+        return {"provider": self.provider, "model": self.model, "parameters": dict(self.parameters)} | {
+            "command": list(self.command),
+            "url": self.url,
+        }
+
+
+def read_player(table: Table, *, also: Sequence[str] = ()) -> Player:
+    """Reads a `proposer`, `judge` or role of a file."""
+    table.only([*FIELDS, *also])
+    kinds = [name for name in ("provider", "command", "url") if name in table]
+    if len(kinds) != 1:
+        table.fail("provider", "give exactly one of provider, command, url")
+    provider = kinds[0] if kinds[0] != "provider" else table.choice("provider", provider_names())
+    return Player(
+        provider=provider,
+        model=table.text("model", "") if provider != RULES else table.text("model"),
+        system=table.text("system", ""),
+        prompt=table.text("prompt", ""),
+        parameters=table.table("parameters").plain(),
+        command=table.texts("command", ()),
+        url=table.text("url", ""),
+        timeout_s=table.number("timeout_s", 120.0),
+        folder=table.path.parent,
+    )
+
+
+def provider_names() -> list[str]:
+    """Returns every provider that a file may name."""
+    configured = [entry.name for entry in read_entries(load_section("providers"))]
+    return [RULES, RECORDED, *(name for v in VENDORS for name in v.names), *COMMAND_LINES, *configured]
+
+
+class CommandLine:
+    """A command that reads the request and prints the answer.
+
+    A client of COMMAND_LINES gets the messages as text, a command of the user's the request as JSON.
+    """
+
+    batch = 1
+
+    def __init__(self, player: Player) -> None:
+        self._player = player
+        self._argv = player.command or COMMAND_LINES[player.provider]
+        self.endpoint = "command:" + json.dumps([*self._argv, str(player.folder.resolve())])
+
+    async def complete(self, request: Body, count: int) -> Sequence[Completion]:
+        """Runs the command once."""
+        shown = json.dumps(request) if self._player.command else _as_text(request)
+        argv = list(self._argv)
+        if not self._player.command and self._player.model:
+            argv[2:2] = ["--model", self._player.model]
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv, cwd=self._player.folder,
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+        except OSError as error:
+            raise UsageError(
+                f"{argv[0]!r} cannot be started: {error.strerror}", hint=f"is {argv[0]} installed and on the PATH?"
+            ) from error
+        try:
+            async with asyncio.timeout(self._player.timeout_s):
+                out, err = await process.communicate(shown.encode())
+        except TimeoutError:
+            raise UpstreamError(f"{argv[0]} did not answer within {self._player.timeout_s:g} s") from None
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+        if process.returncode:
+            said = err.decode(errors="replace").strip() or out.decode(errors="replace").strip()
+            raise UpstreamError(
+                f"{argv[0]} failed ({process.returncode}): {said[-300:]}", hint=f"is {argv[0]} logged in?"
+            )
+        return [Completion(reply=ModelReply(text=out.decode(errors="replace").strip(), finish_reason="stop"))]
+
+    async def aclose(self) -> None:
+        """Nothing to release."""
+
+
+class UrlAgent:
+    """An agent behind a URL: gets the request as JSON, answers with text, or JSON with `output` or `text`."""
+
+    batch = 1
+
+    def __init__(self, url: str, timeout_s: float) -> None:
+        self.endpoint = url
+        self._client = httpx.AsyncClient(timeout=timeout_s)
+
+    async def complete(self, request: Body, count: int) -> Sequence[Completion]:
+        """Asks once."""
+        try:
+            answer = await self._client.post(self.endpoint, json=dict(request))
+        except httpx.HTTPError as error:
+            raise UpstreamError(f"{self.endpoint}: {error or type(error).__name__}", transient=True) from error
+        if answer.is_error:
+            transient = answer.status_code in (408, 429) or answer.status_code >= 500
+            raise UpstreamError(f"{self.endpoint} answers {answer.status_code}", transient=transient)
+        return [Completion(reply=ModelReply(text=_answer_text(answer), finish_reason="stop"))]
+
+    async def aclose(self) -> None:
+        """Closes the connections."""
+        await self._client.aclose()
+
+
+def _answer_text(answer: httpx.Response) -> str:
+    if not answer.headers.get("content-type", "").startswith("application/json"):
+        return answer.text
+    value = answer.json()
+    if isinstance(value, dict):
+        value = value.get("output", value.get("text", value))
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _as_text(request: Body) -> str:
+    return "\n\n".join(str(message["content"]) for message in request["messages"])

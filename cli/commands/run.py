@@ -1,0 +1,69 @@
+"""`whyspan run`."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from ...ingest.errors import ExitCode
+from ..learning import RunArguments, run_options, workplace
+from ..output import Paint, Session, printable, write_json
+
+if TYPE_CHECKING:
+    from ...analysis.learning.campaign import RunReport
+
+
+@click.command(epilog="Example: whyspan run --scenario unit_test_generation --gens 3")
+@click.option("--scenario", "name", required=True, help="A name below scenarios/, or a folder.")
+@click.option("--input-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Inputs to play too.")
+@click.option("--gens", type=click.IntRange(1), default=1, show_default=True, help="Generations.")
+@click.option(
+    "--knowledge-strategy", "strategy", type=click.Choice(["conservative", "aggressive", "none"]),
+    default="conservative", show_default=True, help="How easily a lesson is admitted.",
+)  # fmt: skip
+@run_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_obj
+def command(
+    session: Session, name: str, input_file: Path | None, gens: int, strategy: str, options: RunArguments, as_json: bool
+) -> int:
+    """Play a scenario for some generations, and learn from it.
+
+    Lessons are proposed from what goes wrong, measured on other cases with and without them, and served to the next
+    generation only when the gate lets them in. A run that was stopped is continued by the same command.
+
+    Exit codes: 0 done, 5 the budget ended.
+    """
+    from ...analysis.learning.bench import Bench, open_bench
+    from ...analysis.learning.campaign import Campaign
+    from ...analysis.learning.gate import Strategy
+    from ...analysis.learning.knowledge import open_knowledge
+    from ...analysis.learning.scenario import find_scenario, read_cases, read_scenario
+    from ..report.learning_text import render_run
+
+    scenario = read_scenario(find_scenario(name))
+    extra = tuple(read_cases(input_file, scenario.input_schema)) if input_file else ()
+    with workplace(session, options) as place, open_knowledge(scenario.name) as knowledge:
+
+        async def work() -> "RunReport":
+            bench = Bench(
+                scenario=scenario, store=place.store, budget=place.budget, concurrency=place.concurrency,
+                choice=place.choice, prices=place.prices,
+            )  # fmt: skip
+            async with open_bench(bench):
+                campaign = Campaign(
+                    bench=bench, knowledge=knowledge, strategy=Strategy(strategy), extra=extra,
+                    tell=lambda words: click.echo(printable(words), err=True),
+                )  # fmt: skip
+                return await campaign.run(gens)
+
+        report = asyncio.run(work())
+        paid = place.budget.spent
+    if as_json:
+        write_json({**report.to_json(), "paid": paid})
+    else:
+        for line in render_run(report, Paint.stdout(session), paid=paid):
+            click.echo(line)
+        click.echo(f"\nnext: {session.command(f'knowledge show --scenario {scenario.name}')}")
+    return ExitCode.OK
