@@ -2,6 +2,8 @@
 
 import base64
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice, repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -60,8 +62,9 @@ def parent_text(ids: pa.Array) -> pa.Array:
 
 def python_values(values: pa.StructArray) -> list[AnyValue]:
     """Returns AnyValues as Python has them."""
-    columns = [field(values, name).to_pylist() for name in _FIELDS]
-    return [_first(row) for row in zip(*columns, strict=True)]
+    columns = [field(values, name) for name in _FIELDS]
+    lists = [column.to_pylist() if column.null_count < len(values) else repeat(None) for column in columns]
+    return [_first(row) for row in islice(zip(*lists, strict=False), len(values))]
 
 
 def _first(row: Iterable[Any]) -> AnyValue:
@@ -80,17 +83,19 @@ def _nested(name: str, encoded: bytes) -> AnyValue:
     return read_value(message)
 
 
-def kinds_and_texts(values: pa.StructArray) -> tuple[pa.Array, pa.Array]:
-    """Returns AnyValues as (kind, text), the columns of ATTRIBUTES."""
+def kinds_and_texts(values: pa.StructArray, fold: "Fold") -> tuple[pa.Array, pa.Array]:
+    """Returns AnyValues as (kind, text), the columns of ATTRIBUTES, with long texts folded."""
     columns = {name: field(values, name) for name in _FIELDS}
     present = [columns[name].is_valid().to_numpy(zero_copy_only=False) for name in _FIELDS]
     codes = np.select(present, range(len(_FIELDS)), len(_FIELDS)).astype(np.int8)
     kinds = pa.DictionaryArray.from_arrays(pa.array(codes), _KINDS).dictionary_decode()
-    texts = pc.coalesce(
-        columns["string_value"], columns["bool_value"].cast(pa.string()), columns["int_value"].cast(pa.string()),
-        *(_rare(columns[name], write) for name, write in _RARE.items() if columns[name].null_count < len(values)),
-    )  # fmt: skip
-    return kinds, texts
+    # Long texts are folded first: what follows copies all text that is left.
+    texts = [columns["string_value"]]
+    texts += [_rare(columns[name], write) for name, write in _RARE.items() if columns[name].null_count < len(values)]
+    for n, column in enumerate(texts):
+        texts[n], kinds = fold(column, kinds)
+    short = [columns[name].cast(pa.string()) for name in ("bool_value", "int_value")]
+    return kinds, pc.coalesce(*texts, *short)
 
 
 _RARE: dict[str, Callable[[Any], str]] = {
@@ -105,23 +110,33 @@ def _rare(column: pa.Array, write: Callable[[Any], str]) -> pa.Array:
     return pa.array([None if value is None else write(value) for value in column.to_pylist()], pa.string())
 
 
-def fold_long(
-    bodies: Bodies, kinds: pa.Array, texts: pa.Array, keys: pa.Array, trace_ids: Callable[[int], str],
-    times_us: Callable[[int], int],
-) -> tuple[pa.Array, pa.Array]:  # fmt: skip
-    """Returns kinds and texts with the long texts folded; the callables tell the trace and time of an item."""
-    is_long = pc.fill_null(pc.greater_equal(pc.utf8_length(texts), MIN_TEXT), False)
-    at = np.flatnonzero(is_long.to_numpy(zero_copy_only=False))
-    if not len(at):
-        return kinds, texts
-    chosen = pa.array(at)
-    long_keys, long_texts = keys.take(chosen).to_pylist(), texts.take(chosen).to_pylist()
-    folded = [
-        bodies.fold(trace_ids(int(i)), times_us(int(i)), key, text)
-        for i, key, text in zip(at, long_keys, long_texts, strict=True)
-    ]
-    new_kinds = pa.array([kind + FOLDED for kind in kinds.take(chosen).to_pylist()])
-    return pc.replace_with_mask(kinds, is_long, new_kinds), pc.replace_with_mask(texts, is_long, pa.array(folded))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fold:
+    """Folds the long texts of a column of attributes."""
+
+    bodies: Bodies
+    keys: pa.Array
+    spans: Index
+    """Attribute → its span."""
+    trace_ids: Sequence[str]
+    times_us: Index
+
+    def __call__(self, texts: pa.Array, kinds: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """Returns texts and kinds, both replaced where a text was folded."""
+        lengths = pc.fill_null(pc.utf8_length(texts), 0).to_numpy()
+        at = np.flatnonzero(lengths >= MIN_TEXT)
+        if not len(at):
+            return texts, kinds
+        chosen = pa.array(at)
+        pairs = zip(at.tolist(), self.keys.take(chosen).to_pylist(), texts.take(chosen).to_pylist(), strict=True)
+        folded = pa.array([self._fold(n, key, text) for n, key, text in pairs])
+        marked = pc.binary_join_element_wise(kinds.take(chosen), FOLDED, "")
+        mask = pa.array(lengths >= MIN_TEXT)
+        return pc.replace_with_mask(texts, mask, folded), pc.replace_with_mask(kinds, mask, marked)
+
+    def _fold(self, n: int, key: str, text: str) -> str:
+        span = self.spans[n]
+        return self.bodies.fold(self.trace_ids[span], int(self.times_us[span]), key, text)
 
 
 def attributes_column(
@@ -130,9 +145,6 @@ def attributes_column(
     """Returns a repeated KeyValue field as a column of ATTRIBUTES. `owners`: the span that each list belongs to."""
     pairs, rows = explode(lists)
     keys = field(pairs, "key")
-    kinds, texts = kinds_and_texts(field(pairs, "value"))
-    spans = owners[rows]
-    kinds, texts = fold_long(
-        bodies, kinds, texts, keys, lambda i: trace_ids[spans[i]], lambda i: int(times_us[spans[i]])
-    )
+    fold = Fold(bodies=bodies, keys=keys, spans=owners[rows], trace_ids=trace_ids, times_us=times_us)
+    kinds, texts = kinds_and_texts(field(pairs, "value"), fold)
     return nest(lists, [keys, kinds, texts], ATTRIBUTES)

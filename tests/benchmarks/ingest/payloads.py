@@ -6,6 +6,7 @@ Text is source code of the standard library, cut at random places.
 import json
 import random
 import sysconfig
+import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,8 @@ from typing import Any
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 SMALL_SPANS, GENAI_SPANS = 512, 32
-_T0 = 1_790_000_000_000_000_000
+_T0 = time.time_ns() // 10**9 * 10**9 - 3600 * 10**9
+"""An hour ago: old data are merged sooner."""
 Value = str | int | float | bool | list[str]
 
 

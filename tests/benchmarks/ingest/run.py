@@ -64,7 +64,7 @@ class Bench:
 
     def _ack_ms(self, system: System, payload: Payload, *, grpc: bool, clients: int = 16, requests: int = 600) -> float:
         """Returns the cost in the receiving process alone: what it costs to be safe, not to be queryable."""
-        h2load(system, payload.body, 40, clients=clients, grpc=grpc, scratch=self.scratch)
+        h2load(system, payload.body, max(40, clients), clients=clients, grpc=grpc, scratch=self.scratch)
         before = system.cpu_s_of_main()
         answered, _ = h2load(system, payload.body, requests, clients=clients, grpc=grpc, scratch=self.scratch)
         if answered != requests:
