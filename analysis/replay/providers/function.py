@@ -15,6 +15,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from ....ingest.calls import Body
 from ....ingest.errors import UpstreamError, UsageError
 from ..completion import Completion
@@ -48,7 +50,7 @@ class FunctionModel:
     async def complete(self, request: Body, count: int) -> Sequence[Completion]:
         """Returns one sample."""
         try:
-            argument = json.loads(json.dumps(dict(request)))  # a copy, many times faster than `deepcopy`
+            argument = _copy(request)
             if inspect.iscoroutinefunction(self._function):
                 answer = await self._function(argument)
             else:
@@ -59,6 +61,16 @@ class FunctionModel:
 
     async def aclose(self) -> None:
         """Nothing to release."""
+
+
+def _copy(request: Body) -> dict[str, Any]:
+    """Returns a request that the function may change; JSON goes there and back many times faster than `deepcopy`."""
+    copied: dict[str, Any]
+    try:
+        copied = orjson.loads(orjson.dumps(dict(request)))
+    except TypeError:  # integers of more than 64 bits
+        copied = json.loads(json.dumps(dict(request)))
+    return copied
 
 
 def identity_of(function: Callable[..., Any]) -> str:
