@@ -1,0 +1,113 @@
+"""Evaluators score what was produced, generated code runs with limits, and a failing evaluator gives no score."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from whyspan.analysis.learning.evaluators import Evaluator, Score, read_evaluator
+from whyspan.analysis.learning.players import Player
+from whyspan.analysis.learning.sandbox import Sandbox
+from whyspan.analysis.learning.yaml_files import read_table
+from whyspan.ingest.calls import ModelReply, ToolCall
+from whyspan.ingest.errors import FormatError, UpstreamError, UsageError
+
+
+def score(folder: Path, yaml: str, reply: ModelReply, *, judged: str = "", expect: str = "") -> Score:
+    (folder / "scenario.yaml").write_text(f"evaluator: {yaml}\n")
+
+    async def ask(player: Player, text: str) -> ModelReply:
+        return ModelReply(text=judged)
+
+    evaluator = Evaluator(read_evaluator(read_table(folder / "scenario.yaml").table("evaluator")), ask)
+    return asyncio.run(evaluator.score({"x": 2}, reply, expect))
+
+
+def test_a_predicate_is_an_event_that_must_or_must_not_come(tmp_path: Path) -> None:
+    refunds = ModelReply(tool_calls=(ToolCall(name="refund", arguments="{}"),))
+    yaml = '{predicate: "never tool:refund"}'
+    assert score(tmp_path, yaml, refunds).score == 0.0
+    assert score(tmp_path, yaml, ModelReply(text="no")).score == 1.0
+    assert score(tmp_path, yaml, refunds, expect="always tool:refund").score == 1.0
+
+
+def test_a_function_gets_input_output_and_a_sandbox(tmp_path: Path) -> None:
+    (tmp_path / "ev.py").write_text(
+        "def check(run_input, run_output, context):\n"
+        "    ran = context.run(['python', 'a.py'], {'a.py': run_output['text']})\n"
+        "    right = ran.stdout.strip() == str(run_input['x'])\n"
+        "    return {'score': float(right), 'feedback': ['f'], 'metrics': {'n': 1}}\n"
+    )
+    yaml = "{module: ev, function: check}"
+    assert score(tmp_path, yaml, ModelReply(text="print(2)")) == Score(score=1.0, feedback=("f",), metrics={"n": 1})
+    assert score(tmp_path, yaml, ModelReply(text="print(3)")).score == 0.0
+
+
+@pytest.mark.parametrize(
+    "returned", ["{'score': 2}", "None", "{'score': True}", "1 / 0", "{'score': 1, 'feedback': 'x'}"]
+)
+def test_a_function_that_fails_or_gives_no_score_is_an_error(tmp_path: Path, returned: str) -> None:
+    (tmp_path / "ev.py").write_text(f"def evaluate(run_input, run_output, context):\n    return {returned}\n")
+    with pytest.raises(FormatError, match=r"scenario\.yaml: evaluator"):
+        score(tmp_path, "{module: ev}", ModelReply(text=""))
+
+
+def test_a_command_reads_json_and_prints_a_score(tmp_path: Path) -> None:
+    (tmp_path / "ev.py").write_text(
+        "import json, sys\nv = json.load(sys.stdin)\nprint(json.dumps({'score': len(v['output']['text']) / 10}))\n"
+    )
+    assert score(tmp_path, "{command: [python, ev.py]}", ModelReply(text="12345")).score == 0.5
+    with pytest.raises(FormatError, match="failed"):
+        score(tmp_path, "{command: [python, nothing.py]}", ModelReply(text=""))
+
+
+def test_pytest_scores_the_share_of_tests_that_pass(tmp_path: Path) -> None:
+    yaml = '{pytest: {test_it.py: "{{ output.text }}"}}'
+    code = "def test_a():\n    assert True\n\n\ndef test_b():\n    assert 1 == 2\n"
+    found = score(tmp_path, yaml, ModelReply(text=code))
+    assert (found.score, found.metrics["tests"]) == (0.5, 2)
+    assert found.feedback == ("assert 1 == 2",)
+
+
+def test_a_judge_scores_by_a_rubric(tmp_path: Path) -> None:
+    yaml = "{judge: {provider: rules, model: 'm.py:f'}, rubric: be kind}"
+    said = 'Sure:\n{"score": 0.7, "feedback": ["thank them"]}'
+    assert score(tmp_path, yaml, ModelReply(text="hi"), judged=said) == Score(score=0.7, feedback=("thank them",))
+    with pytest.raises(UpstreamError, match="gave no score"):
+        score(tmp_path, yaml, ModelReply(text="hi"), judged="very good")
+
+
+def test_code_that_does_not_end_is_killed_with_its_children() -> None:
+    code = "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+    ran = Sandbox(timeout_s=1.0).run(["python", "a.py"], {"a.py": code})
+    assert ran.timed_out
+
+
+def test_code_cannot_take_all_memory() -> None:
+    ran = Sandbox(memory_mb=256).run(["python", "-c", "x = bytearray(2**30)"], {})
+    assert ran.exit_code != 0
+    assert "MemoryError" in ran.stderr
+
+
+def test_code_sees_no_secrets_and_its_own_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    ran = Sandbox().run(["python", "-c", "import os, json; print(json.dumps([dict(os.environ), os.getcwd()]))"], {})
+    environ, folder = json.loads(ran.stdout)
+    assert "OPENAI_API_KEY" not in environ
+    assert environ["HOME"] == folder
+    assert not os.path.exists(folder)
+
+
+def test_files_stay_in_the_scratch_folder() -> None:
+    with pytest.raises(UsageError, match="outside"):
+        Sandbox().run(["python", "-V"], {"../a.py": ""})
+
+
+def test_a_wrapping_command_gets_the_folder() -> None:
+    wrap = (sys.executable, "-c", "import sys; print(sys.argv[1:])", "{folder}")
+    ran = Sandbox(wrap=wrap).run(["python", "a.py"], {})
+    assert "whyspan-" in ran.stdout
+    assert "'python', 'a.py'" in ran.stdout
