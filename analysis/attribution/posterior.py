@@ -32,6 +32,8 @@ _SHAPES: Final = {
 _MASKED_ABOVE: Final = 0.7
 """Suppressors are hard to see through the noise of a less stable decision; looking for them there wastes draws."""
 _IS_REQUIRED: Final = 0.5
+_MANY: Final = 5
+"""Fewer leaves than this are not many."""
 _PAIR_LIMIT: Final = 200
 """Pairs are formed of the most suspicious leaves only, so that the cost stays bounded for long contexts."""
 
@@ -145,8 +147,8 @@ def _structures(prior: PoolPrior, members: Array, outcomes: Outcomes, required: 
     logs = np.concatenate(
         [
             [np.log1p(-prior.any_cause)],
-            [cause + np.log(_SHAPES[Shape.DIFFUSE]) + logsumexp(dose) - np.log(len(dose))],
-            [cause + np.log(_SHAPES[Shape.MANY]) + many],
+            [cause + np.log(_SHAPES[Shape.DIFFUSE]) + logsumexp(dose) - np.log(len(dose)) if n >= _MANY else -np.inf],
+            [cause + np.log(_SHAPES[Shape.MANY]) + many if n >= _MANY else -np.inf],
             cause + np.log(_SHAPES[Shape.SINGLE]) + single,
             cause + np.log(_SHAPES[Shape.EITHER]) + either,
             cause + np.log(_SHAPES[Shape.BOTH]) + both,

@@ -127,3 +127,9 @@ def test_growth_with_the_number_of_leaves_is_logarithmic(make_leaves: Make, attr
     small, _ = attribute_rate(make_leaves(30), lambda removed: 0.0 if 20 in removed else 1.0)
     large, _ = attribute_rate(make_leaves(480), lambda removed: 0.0 if 320 in removed else 1.0)
     assert large.draws <= 1.7 * small.draws
+
+
+def test_a_few_leaves_that_all_matter_are_not_called_diffuse(make_leaves: Make, attribute_rate: Runner) -> None:
+    result, _ = attribute_rate(make_leaves(3), lambda removed: 0.95 - 0.3 * len(removed))
+    assert all(claim.kind is not Kind.DIFFUSE for claim in result.claims)
+    assert result.draws <= Options().budget
