@@ -2,12 +2,13 @@
 
 import functools
 import importlib
+import json
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
-from .exchange import Exchange, Recorder
+from .exchange import Exchange, Recorder, shielded
 
 Undo = Callable[[], None]
 
@@ -50,7 +51,7 @@ def _patch(owner: type, name: str, wrap: Callable[[Any], Any]) -> Undo:
 def _httpx_send(recorder: Recorder) -> Callable[[Any], Any]:
     def wrap(original: Any) -> Any:
         def send(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-            exchange = recorder.begin(request.method, str(request.url), _content(request))
+            exchange = _begin_httpx(recorder, request)
             if exchange is None:
                 return original(self, request, *args, **kwargs)
             token = _inside.set(True)
@@ -72,7 +73,7 @@ def _httpx_send(recorder: Recorder) -> Callable[[Any], Any]:
 def _httpx_async_send(recorder: Recorder) -> Callable[[Any], Any]:
     def wrap(original: Any) -> Any:
         async def send(self: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
-            exchange = recorder.begin(request.method, str(request.url), _content(request))
+            exchange = _begin_httpx(recorder, request)
             if exchange is None:
                 return await original(self, request, *args, **kwargs)
             token = _inside.set(True)
@@ -91,11 +92,13 @@ def _httpx_async_send(recorder: Recorder) -> Callable[[Any], Any]:
     return wrap
 
 
-def _content(request: Any) -> bytes:
+@shielded
+def _begin_httpx(recorder: Recorder, request: Any) -> Exchange | None:
     # A body that is itself a stream has no `_content`; reading it would take it from the library.
-    return getattr(request, "_content", b"") or b""
+    return recorder.begin(request.method, str(request.url), getattr(request, "_content", b"") or b"")
 
 
+@shielded
 def _take_httpx(exchange: Exchange, response: Any, tee: Callable[[Any, Exchange], Any]) -> None:
     exchange.answered(response.status_code, response.headers)
     if response.is_closed or hasattr(response, "_content"):
@@ -150,9 +153,7 @@ def _tee_async(stream: Any, exchange: Exchange) -> Any:
 def _requests_send(recorder: Recorder) -> Callable[[Any], Any]:
     def wrap(original: Any) -> Any:
         def send(self: Any, request: Any, **kwargs: Any) -> Any:
-            body = request.body
-            data = body.encode() if isinstance(body, str) else body if isinstance(body, bytes) else b""
-            exchange = recorder.begin(request.method or "", request.url or "", data)
+            exchange = _begin_requests(recorder, request)
             if exchange is None:
                 return original(self, request, **kwargs)
             try:
@@ -160,17 +161,31 @@ def _requests_send(recorder: Recorder) -> Callable[[Any], Any]:
             except BaseException as error:
                 exchange.failed(error)
                 raise
-            exchange.answered(response.status_code, {})
-            if kwargs.get("stream"):
-                response.iter_content = _fed(response.iter_content, exchange)
-            else:
-                exchange.feed(response.content)
-                exchange.end(decoded=True)
+            _take_requests(exchange, response, is_stream=bool(kwargs.get("stream")))
             return response
 
         return send
 
     return wrap
+
+
+@shielded
+def _begin_requests(recorder: Recorder, request: Any) -> Exchange | None:
+    return recorder.begin(request.method or "", request.url or "", _bytes(request.body))
+
+
+def _bytes(body: Any) -> bytes:
+    return body.encode() if isinstance(body, str) else body if isinstance(body, bytes) else b""
+
+
+@shielded
+def _take_requests(exchange: Exchange, response: Any, *, is_stream: bool) -> None:
+    exchange.answered(response.status_code, {})
+    if is_stream:
+        response.iter_content = _fed(response.iter_content, exchange)
+    else:
+        exchange.feed(response.content)
+        exchange.end(decoded=True)
 
 
 def _fed(iter_content: Callable[..., Iterator[bytes]], exchange: Exchange) -> Callable[..., Iterator[bytes]]:
@@ -188,7 +203,7 @@ def _fed(iter_content: Callable[..., Iterator[bytes]], exchange: Exchange) -> Ca
 def _aiohttp_request(recorder: Recorder) -> Callable[[Any], Any]:
     def wrap(original: Any) -> Any:
         async def request(self: Any, method: str, url: Any, **kwargs: Any) -> Any:
-            exchange = None if _inside.get() else recorder.begin(method, _full_url(self, url), _aiohttp_body(kwargs))
+            exchange = None if _inside.get() else _begin_aiohttp(recorder, self, method, url, kwargs)
             if exchange is None:
                 return await original(self, method, url, **kwargs)
             try:
@@ -196,7 +211,6 @@ def _aiohttp_request(recorder: Recorder) -> Callable[[Any], Any]:
             except BaseException as error:
                 exchange.failed(error)
                 raise
-            exchange.answered(response.status, {})
             _take_aiohttp(exchange, response)
             return response
 
@@ -205,35 +219,55 @@ def _aiohttp_request(recorder: Recorder) -> Callable[[Any], Any]:
     return wrap
 
 
-def _full_url(session: Any, url: Any) -> str:
+@shielded
+def _begin_aiohttp(recorder: Recorder, session: Any, method: str, url: Any, kwargs: dict[str, Any]) -> Exchange | None:
     base = getattr(session, "_base_url", None)
-    return str(base.join(type(base)(str(url)))) if base is not None else str(url)
+    full = str(base.join(type(base)(str(url)))) if base is not None else str(url)
+    sent = kwargs.get("json")
+    return recorder.begin(method, full, json.dumps(sent).encode() if sent is not None else _bytes(kwargs.get("data")))
 
 
-def _aiohttp_body(kwargs: dict[str, Any]) -> bytes:
-    if kwargs.get("json") is not None:
-        import json
-
-        return json.dumps(kwargs["json"]).encode()
-    data = kwargs.get("data")
-    return data.encode() if isinstance(data, str) else data if isinstance(data, bytes) else b""
-
-
+@shielded
 def _take_aiohttp(exchange: Exchange, response: Any) -> None:
     """Listens to the response's stream reader, which every way of reading the body goes through."""
+    exchange.answered(response.status, {})
     content = response.content
-    feed_data, feed_eof = content.feed_data, content.feed_eof
     for chunk in getattr(content, "_buffer", ()):
         exchange.feed(chunk)
-
-    def listen(data: bytes, *args: Any) -> Any:
-        exchange.feed(bytes(data))
-        return feed_data(data, *args)
-
-    def finish() -> Any:
-        exchange.end(decoded=True)
-        return feed_eof()
-
-    content.feed_data, content.feed_eof = listen, finish
     if content.is_eof():
         exchange.end(decoded=True)
+        return
+    _listeners[id(content)] = exchange
+    content.__class__ = _listening(type(content))
+
+
+_listeners: dict[int, Exchange] = {}
+"""Open exchanges by their stream reader, which has no room for attributes of ours."""
+
+
+@functools.cache
+def _listening(reader: Any) -> Any:
+    """Returns the reader's class with our ears: the reader's data and methods stay as they are."""
+
+    class Listening(reader):  # type: ignore[misc]
+        __slots__ = ()
+
+        def feed_data(self, data: bytes, *args: Any) -> Any:
+            if id(self) in _listeners:
+                _listeners[id(self)].feed(bytes(data))
+            return super().feed_data(data, *args)
+
+        def feed_eof(self) -> None:
+            self._end()
+            super().feed_eof()
+
+        def set_exception(self, *args: Any) -> None:
+            self._end()
+            super().set_exception(*args)
+
+        def _end(self) -> None:
+            exchange = _listeners.pop(id(self), None)
+            if exchange is not None:
+                exchange.end(decoded=True)
+
+    return Listening

@@ -8,17 +8,23 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, ClassVar
 
+import aiohttp
 import httpx
 import openai
 import pytest
 import requests
+from openinference.instrumentation.openai import OpenAIInstrumentor
 from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import whyspan
+from whyspan.ingest.calls import Grade
 from whyspan.ingest.conventions import RECORD_REQUEST, RECORD_RESPONSE, RECORD_URL
+from whyspan.ingest.otlp import decode_traces
+from whyspan.ingest.rebuild import rebuild_calls
 
 ANSWER = {
     "id": "r-1",
@@ -150,6 +156,23 @@ def test_requests_is_recorded_whole_and_streamed(server: str, spans: InMemorySpa
     assert json.loads(attribute(streamed, RECORD_RESPONSE))["choices"][0]["message"]["content"] == "Grüezi"
 
 
+def test_aiohttp_is_recorded_whole_and_streamed(server: str, spans: InMemorySpanExporter) -> None:
+    async def ask() -> list[bytes]:
+        async with aiohttp.ClientSession(f"http://{server}") as session:
+            async with session.post("/v1/chat/completions", json={"model": "m", "messages": MESSAGES}) as whole:
+                assert await whole.json() == ANSWER
+            async with session.post("/v1/chat/completions", json={"model": "m", "stream": True}) as streamed:
+                return [line async for line in streamed.content]
+
+    with whyspan.record(hosts=[server]):
+        assert len(asyncio.run(ask())) > 2
+    whole, streamed = spans.get_finished_spans()
+    assert attribute(whole, RECORD_URL) == f"http://{server}/v1/chat/completions"
+    assert json.loads(attribute(whole, RECORD_REQUEST))["messages"] == MESSAGES
+    assert json.loads(attribute(whole, RECORD_RESPONSE)) == ANSWER
+    assert json.loads(attribute(streamed, RECORD_RESPONSE))["choices"][0]["message"]["content"] == "Grüezi"
+
+
 def test_failures_reach_the_caller_and_the_span(server: str, spans: InMemorySpanExporter) -> None:
     with whyspan.record(hosts=[server, "127.0.0.1:9"]):
         assert httpx.post(f"http://{server}/v1/chat/completions", json={"model": "broken"}).status_code == 500
@@ -158,6 +181,19 @@ def test_failures_reach_the_caller_and_the_span(server: str, spans: InMemorySpan
     refused, unreachable = spans.get_finished_spans()
     assert attribute(refused, "http.response.status_code") == 500
     assert attribute(unreachable, "error.type") == "ConnectError"
+
+
+@pytest.mark.parametrize("broken", ["assemble", "public_url", "get_tracer"])
+def test_a_fault_of_the_recorder_does_not_reach_the_agent(
+    server: str, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def fail(*args: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(f"whyspan.ingest.record.exchange.{broken}", fail)
+    with whyspan.record(hosts=[server]):
+        response = httpx.post(f"http://{server}/v1/chat/completions", json={"model": "m", "messages": MESSAGES})
+    assert response.json() == ANSWER
 
 
 def test_other_requests_are_left_alone(server: str, spans: InMemorySpanExporter) -> None:
@@ -191,6 +227,26 @@ def test_recording_twice_records_once_and_stop_takes_it_off(server: str, spans: 
     second.stop()
     assert len(spans.get_finished_spans()) == 1
     assert httpx.Client.send is before
+
+
+def test_under_another_instrumentation_the_call_is_one_and_exact(
+    server: str, spans: InMemorySpanExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instrumentor = OpenAIInstrumentor()
+    instrumentor.instrument(tracer_provider=trace.get_tracer_provider())
+    try:
+        with whyspan.record(hosts=[server]), openai.OpenAI(base_url=f"http://{server}/v1", api_key="k") as client:
+            client.chat.completions.create(model="m", messages=MESSAGES, extra_body={"top_k": 4})
+    finally:
+        instrumentor.uninstrument()
+    finished = spans.get_finished_spans()
+    assert len(finished) == 2
+    (call,) = rebuild_calls(decode_traces(encode_spans(finished).SerializeToString()), [])
+    assert call.completeness.grade is Grade.EXACT
+    assert call.completeness.missing == ()
+    assert call.request == Model.bodies[-1]
+    assert call.base_url == f"http://{server}/v1"
+    assert call.replies[0].text == "Grüezi"
 
 
 def test_home_made_agents_get_standard_spans(spans: InMemorySpanExporter) -> None:
