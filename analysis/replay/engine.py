@@ -16,6 +16,7 @@ from .group_commit import GroupCommit
 from .limits import Limiter, Limits
 from .prices import NO_PRICES, cost_usd, price_of
 from .reply_store import ReplyStore, StoredReply
+from .seeds import has_seed, with_seed_of_sample
 from .sizing import Sizing, output_bound
 
 MAX_ATTEMPTS = 5
@@ -82,8 +83,9 @@ class ReplayEngine:
         answered: list[StoredReply] = []
         try:
             left = samples
+            is_seeded = has_seed(request)
             while left:
-                size = max(1, self.provider.batch)
+                size = 1 if is_seeded else max(1, self.provider.batch)
                 chunks = iter([left[i : i + size] for i in range(0, len(left), size)])
                 before = len(answered)
                 workers = min(-(-len(left) // size), self._concurrency)
@@ -114,7 +116,8 @@ class ReplayEngine:
         try:
             async with self._slots:
                 start_ns = time.time_ns()
-                completions = [self._priced(c, request) for c in await self._attempt(request, len(samples))]
+                sent = with_seed_of_sample(request, samples[0])
+                completions = [self._priced(c, request) for c in await self._attempt(sent, len(samples))]
                 end_ns = time.time_ns()
             taken = self._taken(request, completions)
         finally:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ....ingest.calls import Body, ModelReply, ToolCall, Usage
+from ....ingest.errors import NotReplayableError
 from ..completion import Completion
 
 VERSION = "2023-06-01"
@@ -22,7 +23,16 @@ class AnthropicWire:
         return "/v1/messages"
 
     def encode(self, request: Body, count: int) -> Body:
-        """Sends the recorded body, its long constant beginning marked for the provider's cache."""
+        """Sends the recorded body, its long constant beginning marked for the provider's cache.
+
+        NotReplayableError for a request that lets the provider call tools of MCP servers by itself: a replay would
+        run them again.
+        """
+        if request.get("mcp_servers"):
+            raise NotReplayableError(
+                "the provider calls MCP servers for this request by itself, so a replay would run their tools again",
+                hint="--param mcp_servers= leaves them out, at the price of another request",
+            )
         return _with_cache_mark({k: v for k, v in request.items() if k != "stream"})
 
     def decode(self, value: Any) -> list[Completion]:

@@ -9,8 +9,8 @@ from typing import Any
 from ....ingest.calls import Body, ModelReply, ToolCall, Usage
 from ..completion import Completion
 
-TRANSPORT_ONLY = frozenset({"stream", "stream_options", "n"})
-"""Fields of a recorded request that say how the reply travels, not what is asked."""
+TRANSPORT_ONLY = frozenset({"stream", "stream_options", "n", "store"})
+"""Fields of a recorded request that say how the reply travels and is kept, not what is asked."""
 
 
 class OpenAIChatWire:

@@ -10,7 +10,7 @@ TRANSPORT_ONLY = frozenset({"stream", "stream_options", "background"})
 
 
 class OpenAIResponsesWire:
-    """How the Responses API is spoken. A replay is never stored at the provider."""
+    """How the Responses API is spoken. A replay is never stored at the provider, and never runs a tool there."""
 
     samples = 1
 
@@ -19,8 +19,14 @@ class OpenAIResponsesWire:
         return "/responses"
 
     def encode(self, request: Body, count: int) -> Body:
-        """Sends the recorded body; one request gives one sample."""
-        return {**{k: v for k, v in request.items() if k not in TRANSPORT_ONLY}, "store": False}
+        """Sends the recorded body; one request gives one sample.
+
+        The API calls MCP servers by itself unless each call has to be approved. A replay only wants to know what would
+        be called, so it demands approval and never gives it.
+        """
+        body = {**{k: v for k, v in request.items() if k not in TRANSPORT_ONLY}, "store": False}
+        tools = [{**t, "require_approval": "always"} if t.get("type") == "mcp" else t for t in body.get("tools") or ()]
+        return {**body, "tools": tools} if "tools" in body else body
 
     def decode(self, value: Any) -> list[Completion]:
         """Reads a response object."""
@@ -39,13 +45,13 @@ class OpenAIResponsesWire:
         return [Completion(reply=reply, usage=_usage(value.get("usage") or {}))]
 
 
-CALLS = frozenset({"function_call", "custom_tool_call"})
+CALLS = frozenset({"function_call", "custom_tool_call", "mcp_approval_request"})
 FINISH = {"max_output_tokens": "length"}
 
 
 def _call(item: Mapping[str, Any]) -> ToolCall:
     arguments = item.get("arguments") or item.get("input") or ""
-    return ToolCall(name=item["name"], arguments=arguments, id=item.get("call_id") or "")
+    return ToolCall(name=item["name"], arguments=arguments, id=item.get("call_id") or item.get("id") or "")
 
 
 def _usage(value: Mapping[str, Any]) -> Usage:

@@ -16,13 +16,13 @@ from whyspan.analysis.replay.engine import ReplayEngine
 from whyspan.analysis.replay.providers.http import HttpProvider, Target
 from whyspan.analysis.replay.providers.registry import wires
 from whyspan.analysis.replay.reply_store import SqliteReplyStore, StoredReply
-from whyspan.ingest.errors import UpstreamError
+from whyspan.ingest.errors import NotReplayableError, UpstreamError
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "providers"
 APIS = sorted(set(wires()) - {"function"})
 ROOTS = {"openai.chat": "/v1", "openai.responses": "/v1", "gemini.generate": "/v1"}
 """What the recorded path has before the API's own paths."""
-TRANSPORT = {"stream", "stream_options", "n", "store", "model"}
+TRANSPORT = {"stream", "stream_options", "n", "store", "model", "seed"}
 
 each_api = pytest.mark.parametrize("api", APIS)
 
@@ -36,13 +36,13 @@ def recorded(api: str) -> tuple[str, dict[str, Any], Any]:
     return request["path"], body, json.loads((FIXTURES / api / "reply.json").read_text("utf-8"))
 
 
-def sample(api: str, server: ModelServer, count: int = 1, **options: Any) -> list[StoredReply]:
+def sample(api: str, server: ModelServer, count: int = 1, body: Any = None, **options: Any) -> list[StoredReply]:
     async def run() -> Sequence[tuple[StoredReply, bool]]:
         target = Target(url=server.url + ROOTS.get(api, ""), headers={"x-key": "secret"}, **options)
         provider = HttpProvider(wires()[api], target)
         engine = ReplayEngine(provider, SqliteReplyStore(None), Budget(100))
         try:
-            return await engine.sample(recorded(api)[1], 0, count)
+            return await engine.sample(body or recorded(api)[1], 0, count)
         finally:
             await provider.aclose()
 
@@ -54,6 +54,10 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_module, "BACKOFF_S", 0.01)
 
 
+def without_seed(value: Any) -> Any:
+    return {k: v for k, v in value.items() if k != "seed"} if isinstance(value, dict) else value
+
+
 @each_api
 def test_the_recorded_request_is_sent_where_and_as_it_was(api: str) -> None:
     path, body, reply = recorded(api)
@@ -62,11 +66,11 @@ def test_the_recorded_request_is_sent_where_and_as_it_was(api: str) -> None:
     (received,) = server.received
     assert received.path == path
     assert received.headers["x-key"] == "secret"
-    sent = {k: v for k, v in received.body.items() if k not in TRANSPORT}
+    sent = {k: without_seed(v) for k, v in received.body.items() if k not in TRANSPORT}
     for key in ("system", "tools"):
         if "cache_control" in json.dumps(sent.get(key)):
             sent[key] = body[key]
-    assert sent == {k: v for k, v in body.items() if k not in TRANSPORT}
+    assert sent == {k: without_seed(v) for k, v in body.items() if k not in TRANSPORT}
 
 
 @each_api
@@ -204,8 +208,9 @@ def test_native_samples_are_used_where_the_server_gives_them(api: str, key: str,
             return Answer({"error": {"message": f"{key} must be 1"}}, 400)
         return Answer({**reply, many: reply[many] * (asked if server_does == "obeys" else 1)})
 
+    body = {k: without_seed(v) for k, v in recorded(api)[1].items() if k != "seed"}
     with model_server(respond) as server:
-        assert [s.sample for s in sample(api, server, count=6)] == list(range(6))
+        assert [s.sample for s in sample(api, server, count=6, body=body)] == list(range(6))
     assert len(server.received) == {"obeys": 1, "ignores": 6, "refuses": 7}[server_does]
 
 
@@ -220,3 +225,16 @@ def test_an_anthropic_prompt_is_marked_for_the_cache_unless_it_marks_itself() ->
 
 def test_a_replay_is_never_stored_at_the_provider() -> None:
     assert wires()["openai.responses"].encode({"model": "m", "input": "x", "store": True}, 1)["store"] is False
+    assert "store" not in wires()["openai.chat"].encode({"model": "m", "messages": [], "store": True}, 1)
+
+
+def test_a_replay_never_runs_the_tools_of_an_mcp_server() -> None:
+    wire = wires()["openai.responses"]
+    server = {"type": "mcp", "server_label": "mail", "server_url": "https://mail.example", "require_approval": "never"}
+    sent = wire.encode({"model": "m", "input": "x", "tools": [server]}, 1)
+    assert sent["tools"][0]["require_approval"] == "always"
+    item = {"type": "mcp_approval_request", "id": "a", "name": "send", "arguments": "{}", "server_label": "mail"}
+    (completion,) = wire.decode({"status": "completed", "output": [item]})
+    assert completion.reply.tool_calls[0].name == "send"
+    with pytest.raises(NotReplayableError, match="run their tools again"):
+        wires()["anthropic.messages"].encode({"model": "m", "messages": [], "mcp_servers": [{"name": "mail"}]}, 1)
