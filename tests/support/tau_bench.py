@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from whyspan.ingest.spans import LogRecord, Resource, Scope, Span, SpanId, SpanKind, TraceId
+from whyspan.ingest.store import Store
 
 DATA = Path(__file__).parents[3] / "shared/data/tau_bench/gpt-4o-airline.json"
 WEEK_NS = 7 * 86_400 * 10**9
@@ -113,3 +114,13 @@ def _span(
 
 def _id(seed: str, name: str) -> SpanId:
     return SpanId(hashlib.sha256(f"{seed}/{name}".encode()).hexdigest()[:15] + "1")
+
+
+def write_weeks(path: Path, weeks: int) -> int:
+    """Writes the trajectories into a store, all of them in each week; returns the number of runs."""
+    runs = load_runs()
+    with Store.create(path) as store:
+        for week in range(weeks):
+            told = [spans_of(run, number=number, week=week) for number, run in enumerate(runs)]
+            store.write([span for spans, _ in told for span in spans], [score for _, score in told])
+    return weeks * len(runs)

@@ -1,0 +1,87 @@
+"""Jobs and list commands at size: 500 decisions by 40 replies against the ideal; each list command on a large store.
+
+python tests/benchmarks/jobs/run.py job              500 decisions, 40 replies of 20 ms each, 64 at once
+python tests/benchmarks/jobs/run.py lists STORE      times of the list commands on a store
+python tests/benchmarks/jobs/run.py fill STORE N     fills a store with N weeks of τ-bench (3,818 spans each)
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[3]))
+
+from tests.support.tau_bench import write_weeks
+
+DECISIONS, SAMPLES, DELAY_S, CONCURRENCY = 500, 40, 0.02, 64
+MODEL = f"""import asyncio
+async def model(request):
+    await asyncio.sleep({DELAY_S})
+    return "ok"
+"""
+SETTINGS = f'''[jobs.bench]
+select = """
+SELECT trace_id, span_id, 'no-tool' AS event FROM decisions WHERE len(tool_names) > 0 ORDER BY started, span_id"""
+do = ["odds"]
+samples = {SAMPLES}
+limit = {DECISIONS}
+budget = {DECISIONS * SAMPLES}
+concurrency = {CONCURRENCY}
+model_fn = "model.py:model"
+'''
+LISTS = (
+    "runs", "decisions", "decisions --where list_contains(tool_names,'cancel_reservation')", "calls last", "show last",
+    "jobs list", "jobs history", "query cost_by_model_and_week", "query tools_by_error_rate", "query slowest_runs",
+    "query incomplete_decisions", "query causes_by_source", "query fixes_by_verdict", "query job_spending",
+)  # fmt: skip
+
+
+def measure_job() -> None:
+    """Prints the time of a job against the time that its replies alone would take."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_weeks(Path(folder) / ".whyspan", 1)
+        (Path(folder) / "model.py").write_text(MODEL)
+        (Path(folder) / "whyspan.toml").write_text(SETTINGS)
+        wall, cpu, out = _timed(["jobs", "run", "bench"], cwd=folder)
+    ideal = DECISIONS * SAMPLES * DELAY_S / CONCURRENCY
+    _say(out.splitlines()[0])
+    _say(
+        f"wall {wall:.1f} s, CPU {cpu:.1f} s, ideal {ideal:.2f} s: {wall / ideal:.2f}x (load {os.getloadavg()[0]:.1f})"
+    )
+
+
+def measure_lists(store: str) -> None:
+    """Prints the time of each list command, the interpreter's start included."""
+    for command in LISTS:
+        name, *rest = command.split(" --where ")
+        words = [*name.split(), *(["--where", rest[0]] if rest else [])]
+        times = [_timed(["--store", store, *words], cwd=".")[:2] for _ in range(3)]
+        wall, cpu = min(times)
+        _say(f"{wall:6.2f} s wall  {cpu:6.2f} s CPU   whyspan {command}")
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+
+
+def _timed(words: list[str], cwd: str) -> tuple[float, float, str]:
+    before, start = os.times(), time.perf_counter()
+    done = subprocess.run([sys.executable, "-m", "whyspan", *words], cwd=cwd, capture_output=True, text=True)
+    after = os.times()
+    cpu = after.children_user + after.children_system - before.children_user - before.children_system
+    return time.perf_counter() - start, cpu, done.stdout or done.stderr
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["job"]:
+            measure_job()
+        case ["lists", store]:
+            measure_lists(store)
+        case ["fill", store, weeks]:
+            _say(f"{write_weeks(Path(store), int(weeks))} runs")
+        case _:
+            sys.exit(__doc__)
