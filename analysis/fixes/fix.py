@@ -15,7 +15,7 @@ from ..desk import Desk, open_desk
 from ..experiment import Experiment
 from ..interventions import Drop
 from .candidates import Candidate, Source, built_in_candidates
-from .guarding import guard
+from .guarding import GUARD_DRAWS, guard
 from .guards import GuardCase, find_guards
 from .horizon import look_further
 from .own import OwnCandidates
@@ -58,6 +58,8 @@ class FixReport:
     """Replays used on the candidates."""
     paid: int
     """Replays that this run had to pay for, the search for the cause included."""
+    is_cut_short: bool = False
+    """Whether the budget ended before all was measured."""
 
     @property
     def best(self) -> Measured | None:
@@ -85,6 +87,7 @@ class FixReport:
             "why": self.why.to_json(),
             "replays": self.calls,
             "paid": self.paid,
+            "is_cut_short": self.is_cut_short,
         }
 
 
@@ -116,15 +119,17 @@ async def find_fixes(desk: Desk, case: Case, options: Options, plan: FixPlan = P
     why = await find_cause(desk, case, options)
     source = _source(why)
     cause = source.removal.texts if source else ()
+    guards = (*plan.guards, *find_guards(desk, case, cause, also))
+    reserve = (FINALISTS + 1) * GUARD_DRAWS if guards else 0
     async with desk.experiment(case, "fix") as trial:
         proposed = await propose(trial, cause, plan.proposals, model=plan.proposing_model) if plan.proposals else ()
         candidates = (*built_in_candidates(case, source), *plan.own, *proposed)
-        measured = await measure(trial, candidates, alpha=options.alpha)
-    guards = (*plan.guards, *find_guards(desk, case, cause, also))
+        measured = await measure(trial, candidates, alpha=options.alpha, reserve=reserve)
     measured, further = await _finals(desk, measured, also, guards, options.alpha)
     report = FixReport(
         case=case, why=why, measured=measured, guards=guards, calls=trial.drawn + further.calls,
         paid=why.paid + trial.paid + further.paid,
+        is_cut_short=desk.budget.is_exhausted or any(m.is_unfinished for m in measured),
     )  # fmt: skip
     desk.keep(report.claims)
     return report

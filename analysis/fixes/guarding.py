@@ -16,8 +16,9 @@ from .guards import GuardCase
 
 KEPT_SHARE = 0.8
 """A fix is safe when it is shown to keep more than this share of the right decisions."""
-LOOKS = (24, 48)
-"""Draws in each arm, over all guard cases, after which a candidate is judged."""
+GUARD_DRAWS = 24
+"""Draws in each arm, over all guard cases, after which a candidate is first judged."""
+LOOKS = (GUARD_DRAWS, 2 * GUARD_DRAWS)
 
 
 class Safety(StrEnum):

@@ -31,6 +31,8 @@ HOLDS_BELOW = 0.25
 """A fix `holds` when the rate that is left is bounded by this; a weaker one `reduces`."""
 USELESS_SHARE = 0.5
 """A candidate `fails` when it is shown to keep more than this share of the rate."""
+FEW = 4
+"""Candidates that go on when there is not enough budget for all."""
 COMPARED = 3
 """The best ones get equal numbers of draws before they are ranked."""
 SAME_BOUND = 0.05
@@ -71,6 +73,12 @@ class Measured:
     def word(self) -> Word:
         """The verdict in a word."""
         return Word(self.claim.detail)
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether more draws were due that the budget did not allow."""
+        can_change = self.word in {Word.REDUCES, Word.INCONCLUSIVE} and not self.refusal
+        return can_change and self.claim.changed.draws < LOOKS[-1]
 
     @property
     def upper(self) -> float:
@@ -115,18 +123,23 @@ def ranked(measured: Sequence[Measured]) -> tuple[Measured, ...]:
 
 
 async def measure(
-    experiment: Experiment, candidates: Sequence[Candidate], *, alpha: float = 0.05
+    experiment: Experiment, candidates: Sequence[Candidate], *, alpha: float = 0.05, reserve: int = 0
 ) -> tuple[Measured, ...]:
-    """Measures the candidates side by side, best first; fewer draws, and so weaker words, when the budget ends."""
+    """Measures the candidates side by side, best first; fewer draws, and so weaker words, when the budget ends.
+
+    `reserve` calls are left over for what comes after, as long as every candidate has had its first look.
+    """
     bench = _Bench(experiment, candidates, alpha)
-    for look in LOOKS:
-        going = [c for c in candidates if bench.is_open(c)]
+    await bench.draw(candidates, LOOKS[0])
+    for look in LOOKS[1:]:
+        going = bench.affordable(bench.open(), look, reserve)
         if not going or not await bench.draw(going, look):
             break
     best = [m for m in ranked([bench.judge(c) for c in candidates]) if m.is_supported][:COMPARED]
     if best:
         # At equal draws, so that none is ahead only because it was looked at for longer.
-        await bench.draw([m.candidate for m in best], max(m.claim.changed.draws for m in best))
+        most = max(m.claim.changed.draws for m in best)
+        await bench.draw(bench.affordable([m.candidate for m in best], most, reserve), most)
     return ranked([bench.judge(c) for c in candidates])
 
 
@@ -135,6 +148,7 @@ class _Bench:
 
     def __init__(self, experiment: Experiment, candidates: Sequence[Candidate], alpha: float) -> None:
         self._experiment = experiment
+        self._candidates = candidates
         self._alpha = alpha
         self._level = alpha / max(len(candidates), 1)
         self._base = Tally()
@@ -172,10 +186,19 @@ class _Bench:
         else:
             self._tallies[candidate.name] += Tally.of(outcomes)
 
-    def is_open(self, candidate: Candidate) -> bool:
-        """Whether more draws could still change the verdict."""
-        word = _word(self._tallies[candidate.name], self._base, self._level, self._alpha)
-        return candidate.name not in self._refusals and word in {Word.REDUCES, Word.INCONCLUSIVE}
+    def open(self) -> list[Candidate]:
+        """Returns the candidates whose verdict more draws could still change, the most promising first."""
+        words = {c.name: _word(self._tallies[c.name], self._base, self._level, self._alpha) for c in self._candidates}
+        going = [c for c in self._candidates if words[c.name] in {Word.REDUCES, Word.INCONCLUSIVE}]
+        return sorted((c for c in going if c.name not in self._refusals), key=lambda c: self._tallies[c.name].rate)
+
+    def affordable(self, going: Sequence[Candidate], look: int, reserve: int) -> Sequence[Candidate]:
+        """Returns all of them, the first few, or none, as the budget allows."""
+        left = self._experiment.engine.budget.left - reserve
+        return next((going[:n] for n in (len(going), *range(FEW, 0, -1)) if self._cost(going[:n], look) <= left), [])
+
+    def _cost(self, going: Sequence[Candidate], look: int) -> int:
+        return sum(max(0, look - t.draws) for t in (self._base, *(self._tallies[c.name] for c in going)))
 
     def judge(self, candidate: Candidate) -> Measured:
         """Returns what the counts say about a candidate."""

@@ -110,7 +110,7 @@ def command(
     corrected, changes of the tool, and candidates of your own. The best are measured again on the same failure in
     other runs (--also) and on decisions that were right, which are found in the store.
 
-    Exit codes: 0 a change is supported, 1 none is.
+    Exit codes: 0 a change is supported, 1 none is, 5 the budget ended before one was (a larger one goes on for free).
     """
     arguments = FixArguments(**given)
     if query and (arguments.test_path or arguments.prompt_path):
@@ -133,7 +133,13 @@ def command(
         _print_diff(diff, arguments.prompt_path)
     else:
         _print(session, report, written, _next(session, report, run, event, replay, arguments.test_path))
-    return ExitCode.OK if report.best else ExitCode.FINDING
+    return _exit_code(report)
+
+
+def _exit_code(report: FixReport) -> ExitCode:
+    if report.best:
+        return ExitCode.OK
+    return ExitCode.BUDGET if report.is_cut_short else ExitCode.FINDING
 
 
 def _write_test(report: FixReport, arguments: FixArguments) -> WrittenTest | None:

@@ -41,6 +41,10 @@ def render_fix(report: FixReport, paint: Paint) -> Iterator[str]:
             yield paint(f"    {line}", dim=True)
     yield ""
     yield from _advice(report, paint)
+    if report.is_cut_short:
+        yield paint(
+            "  The budget ended early: a larger --budget goes on from here, what is known stays free.", bold=True
+        )
     for line in textwrap.wrap(f"{report.calls} replays; {_guard_words(report)}", text_width() - 2):
         yield paint(f"  {line}", dim=True)
 
@@ -90,6 +94,8 @@ def _safety_words(guarding: Guarding) -> str:
     word = SAFETY_WORDS[guarding.safety]
     if guarding.safety is Safety.UNTOUCHED:
         return word
+    if not guarding.changed.draws:
+        return "right decisions were not measured: the budget ended"
     broken = [t.guard.reason for t in guarding.tallies if t.changed.rate < 0.5 <= t.base.rate]
     names = f": {', '.join(broken[:3])}" if broken else ""
     return f"right decisions {word}: {_share(guarding.changed).strip()}, {guarding.base.rate:.2f} before{names}"

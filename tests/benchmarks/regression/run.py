@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from whyspan.analysis.attribution.problem import Outcome
@@ -29,6 +30,7 @@ from whyspan.analysis.interventions import InsertRule, Intervention
 from whyspan.analysis.regression.check import BATCH
 from whyspan.analysis.regression.options import RunOptions
 from whyspan.analysis.regression.sequential import Answer, RateTest
+from whyspan.analysis.replay.budget import Budget
 from whyspan.analysis.targets import parse_target
 from whyspan.ingest.calls import Api
 
@@ -102,6 +104,7 @@ class SimulatedExperiment:
     def __init__(self, case: Case, rates: Mapping[str, float], rng: random.Random) -> None:
         self.case = case
         self.drawn = 0
+        self.engine = SimpleNamespace(budget=Budget(1_000_000))
         self._rates = rates
         self._rng = rng
 

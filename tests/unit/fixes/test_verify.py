@@ -90,6 +90,29 @@ def test_when_the_budget_ends_it_says_how_many_more_calls_would_tell(run: Run) -
     assert 0 < found.more_calls < 100
 
 
+def test_a_tight_budget_goes_to_the_most_promising(run: Run) -> None:
+    found = {m.candidate.name: m for m in run({"nothing": 1.0, "leaky": 0.5, "stop": 0.0, "also": 0.0}, budget=72)}
+    assert {name: m.claim.changed.draws for name, m in found.items()} == {
+        "nothing": 8,
+        "leaky": 8,
+        "stop": 20,
+        "also": 8,
+    }
+    assert found["stop"].word is Word.HOLDS
+    assert not found["stop"].is_unfinished
+    assert found["leaky"].is_unfinished
+
+
+def test_what_comes_after_keeps_its_share_of_the_budget(case: Case, experiment_with: Callable[..., Any]) -> None:
+    async def work(reserve: int) -> int:
+        async with experiment_with(case, model_of({"stop": 0.0}, 1.0), budget=60) as experiment:
+            await measure(experiment, [rule("stop")], reserve=reserve)
+            return int(experiment.engine.budget.left)
+
+    assert asyncio.run(work(0)) == 60 - 2 * LOOKS[1]
+    assert asyncio.run(work(40)) == 60 - 2 * LOOKS[0]
+
+
 def test_without_any_draw_nothing_is_promised(run: Run) -> None:
     (found,) = run({"stop": 0.0}, budget=0)
     assert found.word is Word.INCONCLUSIVE
