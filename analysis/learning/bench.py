@@ -114,10 +114,24 @@ def one(found: Sequence[T]) -> T:
 
 
 async def at_once(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Runs coroutines at once and returns their results in order; the first failure ends the others and is raised."""
+    """Runs coroutines at once and returns their results in order; the first failure ends the others and is raised.
+
+    A budget that ends lets those in flight come to their end, since they are paid for.
+    """
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in work]
+            tasks = [group.create_task(_or_end(one)) for one in work]
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from None
-    return [task.result() for task in tasks]
+    results = [task.result() for task in tasks]
+    ended = next((r for r in results if isinstance(r, BudgetExceededError)), None)
+    if ended is not None:
+        raise ended
+    return [r for r in results if not isinstance(r, BudgetExceededError)]
+
+
+async def _or_end(work: Coroutine[Any, Any, T]) -> T | BudgetExceededError:
+    try:
+        return await work
+    except BudgetExceededError as error:
+        return error
