@@ -237,8 +237,9 @@ def _take_aiohttp(exchange: Exchange, response: Any) -> None:
     if content.is_eof():
         exchange.end(decoded=True)
         return
+    reader: Any = type(content)
     _listeners[id(content)] = exchange
-    content.__class__ = _listening(type(content))
+    content.__class__ = _listening(reader)
 
 
 _listeners: dict[int, Exchange] = {}
