@@ -21,7 +21,7 @@ from .roller import Roller
 from .rows import Senders, read_log_record, read_span
 from .runs import resolve_run
 from .schema import TABLES
-from .wal import Frame, FrameKind, Position, WalWriter
+from .wal import Frame, FrameKind, Position, WalWriter, list_segments
 
 if TYPE_CHECKING:
     import duckdb
@@ -53,16 +53,13 @@ class Store:
         Raises StoreError when there is none.
         """
         layout = Layout(Path(path))
-        if not layout.manifest.is_file():
+        # A collector acknowledges into the log before its roller has made the manifest: then the log is the store.
+        if not layout.manifest.is_file() and not list_segments(layout.wal):
             raise StoreError(
                 f"no store at {path}",
                 hint="make one with `whyspan demo`, `whyspan serve` or `whyspan import otlp FILE`",
             )
-        manifest = Manifest.open(layout.manifest)
-        _fix_columns(layout, manifest)
-        store = cls(layout, manifest)
-        store.refresh()
-        return store
+        return cls.create(path)
 
     @classmethod
     def create(cls, path: str | Path) -> Self:

@@ -353,3 +353,18 @@ def test_traces_gives_several_traces_at_once_as_spans_and_logs_give_each(store: 
     wanted = [trace(2), trace(1), trace(9)]
     assert store.traces(wanted) == {t: (store.spans(t), store.logs(t)) for t in wanted}
     assert store.traces([]) == {}
+
+
+def test_a_log_without_a_manifest_is_a_store(tmp_path: Path) -> None:
+    """What a collector leaves behind that was killed as soon as it had acknowledged something."""
+    (tmp_path / "wal").mkdir()
+    payload = encode_traces([make_span()])
+    WalWriter(tmp_path / "wal").append([Frame(kind=FrameKind.TRACES, payload=payload, received_ns=1)])
+    with Store.open(tmp_path) as store:
+        assert store.spans(trace(1)) == [make_span()]
+
+
+def test_a_half_made_manifest_is_finished(tmp_path: Path) -> None:
+    (tmp_path / "manifest.sqlite").touch()
+    with Store.open(tmp_path) as store:
+        assert store.all_trace_ids() == []
