@@ -31,6 +31,8 @@ GRACE_NS = 600 * 10**9
 _MEMORY = "192MB"
 _GROUP_BYTES = 4 << 20
 """Compressed bytes per row group: looking up one trace reads whole row groups."""
+_LEVELS = {"hot": 1, "hour": 3, "day": 9}
+"""zstd level by tier: what is written once for good is worth more work."""
 _DAY_US = 86_400_000_000
 
 
@@ -123,7 +125,7 @@ def rewrite(layout: Layout, kind: str, paths: Sequence[str], *, tier: str, condi
     query = (
         f"COPY (SELECT * FROM {source} WHERE {condition} "
         f"ORDER BY trace_id, {TABLES[kind].order}) TO {quote(temporary)} "
-        f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 3, ROW_GROUP_SIZE {_rows_per_group(layout, paths)})"
+        f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {_LEVELS[tier]}, ROW_GROUP_SIZE {_rows_per_group(layout, paths)})"
     )
     with duckdb.connect(":memory:") as db:
         for name, value in (("memory_limit", _MEMORY), ("threads", "1"), ("temp_directory", layout.root / "tmp")):

@@ -128,7 +128,7 @@ def genai(rnd: random.Random, number: int) -> Payload:
     return Payload(request.SerializeToString(), GENAI_SPANS)
 
 
-def agent_run(rnd: random.Random, turns: int, *, tool_result: int = 3_000) -> list[Payload]:
+def agent_run(rnd: random.Random, turns: int, *, tool_result: int = 3_000, start_ns: int = _T0) -> list[Payload]:
     """Returns the requests of one run, a request a turn: each model call repeats the whole conversation."""
     trace_id, requests = rnd.randbytes(16), []
     system = json.dumps([{"type": "text", "content": _text(rnd, 6_000)}])
@@ -140,7 +140,7 @@ def agent_run(rnd: random.Random, turns: int, *, tool_result: int = 3_000) -> li
         reply = _message("assistant", _text(rnd, 400))
         reply["parts"].append(call)
         fixed: dict[str, Value] = {"gen_ai.system_instructions": system, "gen_ai.tool.definitions": tools}
-        start = _T0 + turn * 5 * 10**9
+        start = start_ns + turn * 5 * 10**9
         _span(spans, rnd, trace_id, "chat", start, _call(json.dumps(messages), json.dumps([reply])) | fixed)
         result = _text(rnd, rnd.randrange(200, tool_result))
         tool: dict[str, Value] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.call.result": result}

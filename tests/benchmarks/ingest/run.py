@@ -9,6 +9,7 @@ run.
 
 import argparse
 import http.client
+import itertools
 import random
 import shutil
 import signal
@@ -28,6 +29,8 @@ from tests.benchmarks.ingest.systems import System, running
 from whyspan.ingest.store import Store
 
 ROUNDS = 2
+_OLD_NS = 1_790_000_000_000_000_000
+"""A day that is over: its files are merged for good."""
 
 
 class Bench:
@@ -37,13 +40,15 @@ class Bench:
         self.scratch = scratch
         self.peers = {"rotel": rotel, "phoenix": phoenix}
         self.scale = scale
+        self._numbers = itertools.count()
         rnd = random.Random(7)
         self.small = [small(rnd, n) for n in range(round(240 * scale))]
         self.genai = [genai(rnd, n) for n in range(round(240 * scale))]
 
     def system(self, name: str) -> AbstractContextManager[System]:
         """Returns a context manager that runs a system in a fresh folder."""
-        return running(name, self.scratch / name, binary=self.peers.get(name))
+        # A folder each: a roller whose collector was killed is still busy with the last one.
+        return running(name, self.scratch / f"{name}-{next(self._numbers)}", binary=self.peers.get(name))
 
     def acknowledge(self) -> None:
         """CPU per acknowledged request: ours is durable, rotel's is in memory."""
@@ -140,13 +145,15 @@ class Bench:
         """Bytes of a run in the store, against OTLP on the wire."""
         table("Bytes per run", "run", "wire KB", "store KB", "times smaller")
         for turns, result, runs in ((50, 3_000, 8), (120, 16_000, 3)):
-            payloads = [p for n in range(runs) for p in agent_run(random.Random(n), turns, tool_result=result)]
+            payloads = [
+                p for n in range(runs) for p in agent_run(random.Random(n), turns, tool_result=result, start_ns=_OLD_NS)
+            ]
             with self.system("whyspan") as system:
                 base = system.stored_spans()
                 send_all(system.http_port, payloads, clients=1)
                 while system.stored_spans() < base + sum(p.spans for p in payloads):
                     time.sleep(0.1)
-            with Store.open(self.scratch / "whyspan" / "s") as store:
+            with Store.open(system.folder / "s") as store:
                 store.compact()
                 stored = sum(table.bytes for table in store.stats().tables) / runs / 1e3
             wire = sum(len(p.body) for p in payloads) / runs / 1e3
@@ -188,7 +195,7 @@ class Bench:
             system.process.send_signal(signal.SIGKILL)
             for thread in threads:
                 thread.join()
-        with Store.open(self.scratch / "whyspan" / "s") as store:
+        with Store.open(system.folder / "s") as store:
             return acked, set(store.all_trace_ids())
 
     def query(self) -> None:
