@@ -40,6 +40,7 @@ COMMANDS = {
     "jobs": "Explain many decisions under a budget, again and again.",
     "scenario": "Make a scenario: cases, and what scores an output.",
     "run": "Play a scenario for some generations, and learn from it.",
+    "simulate": "Compare combinations of variables by their scores.",
     "knowledge": "Look after what scenarios have learned.",
     "cache": "Look after the replies that were paid for.",
     "writeback": "Send claims back into your observability.",
