@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import click
 
+from ...analysis.links import links_to, load_links
 from ...analysis.targets import select
 from ...analysis.waterfall import build_waterfall, marks_of
 from ...ingest.rebuild import load_calls
@@ -31,11 +32,14 @@ def command(session: Session, run: str, event: str | None, as_json: bool) -> Non
     if event is not None:
         call, _ = select(calls, event)
         marks = marks_of(spans).get(call.span_id, ())
+        links = links_to(next(s for s in spans if s.span_id == call.span_id), load_links())
         if as_json:
-            write_json({**call.to_json(), "claims": [asdict(mark) for mark in marks]})
+            write_json({**call.to_json(), "claims": [asdict(mark) for mark in marks], "links": links})
             return
         for line in render_call(call, marks, paint):
             click.echo(line)
+        for name, link in links.items():
+            click.echo(f"in {name}: {paint(link)}")
         click.echo(f"\nnext: {session.command(f'why {run} {shlex.quote(event)}')}")
         return
     waterfall = build_waterfall(spans, calls)

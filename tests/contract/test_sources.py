@@ -77,7 +77,7 @@ def test_nothing_is_lost_whenever_the_other_side_dies(name: tuple[str, str], tmp
     with case_of(name).filled(RUNS, PAGE).running() as server:
         import_into(tmp_path / "whole", name, server)
         requests = len(server.calls)
-        for survived in sorted({0, *range(1, requests, 3), requests - 1}):
+        for survived in sorted({0, 3, requests // 2, requests - 1}):
             server.calls.clear()
             server.dies_after = survived
             with pytest.raises(UpstreamError):

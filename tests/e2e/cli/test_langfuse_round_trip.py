@@ -76,9 +76,9 @@ def test_a_trace_is_imported_explained_and_told_about(
 
     told = printed(capsys, "writeback", "last", "--to", "langfuse", "--verify")
     assert (told["sent"], told["known"], told["verified"]) == (0, len(ours), len(ours))
-    assert told["links"]["langfuse"] == (
-        f"https://lf.example/project/proj1/traces/{trace_id(0)}?observation={span_id(0, 1)}"
-    )
+    link = f"https://lf.example/project/proj1/traces/{trace_id(0)}?observation={span_id(0, 1)}"
+    assert told["links"]["langfuse"] == link
+    assert printed(capsys, "show", "last", "last")["links"] == {"langfuse": link}
 
 
 def test_a_dry_run_shows_the_requests_and_sends_none(

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from source_cases import observation
 
+from whyspan.ingest.calls import Grade
 from whyspan.ingest.errors import FormatError
 from whyspan.ingest.rebuild import rebuild_calls
 from whyspan.ingest.sources.langfuse.ids import span_id_of, trace_id_of
@@ -68,6 +69,17 @@ def test_a_span_of_another_instrumentation_gets_its_attributes_back() -> None:
     assert (span.scope.name, span.scope.version) == ("my.instrumentation", "2")
 
 
+def test_tool_definitions_that_the_api_withholds_are_reported_with_the_remedy() -> None:
+    metadata = {"attributes": {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}}
+    asked = [{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]
+    called = [{"role": "assistant", "parts": [{"type": "tool_call", "id": "c", "name": "get", "arguments": {}}]}]
+    span = decode_observation(observation(0, 1, metadata=metadata, input=json.dumps(asked), output=json.dumps(called)))
+    (call,) = rebuild_calls([span], ())
+    (gap,) = (m for m in call.completeness.missing if m.name.startswith("tools ("))
+    assert call.completeness.grade is Grade.PARTIAL
+    assert "--tools" in gap.remedy
+
+
 def test_messages_that_are_in_the_attributes_already_are_not_read_twice() -> None:
     metadata = {"attributes": {"openinference.span.kind": "LLM", "input.value": "{}"}, "scope": {"name": "x"}}
     span = decode_observation(observation(0, 1, metadata=metadata, input="[1]", output="out"))
@@ -83,7 +95,10 @@ def test_metadata_is_the_same_in_all_the_forms_that_servers_give() -> None:
 
 
 def test_only_values_that_may_be_cut_are_asked_for_again() -> None:
-    observations: list[dict[str, Any]] = [{"metadata": {"long": "x" * 200, "short": "x", "known": "y" * 300}}, {"metadata": None}]
+    observations: list[dict[str, Any]] = [
+        {"metadata": {"long": "x" * 200, "short": "x", "known": "y" * 300}},
+        {"metadata": None},
+    ]
     assert cut_keys(observations, ["known"]) == ["long"]
 
 
