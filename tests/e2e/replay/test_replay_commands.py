@@ -1,6 +1,7 @@
 """The commands around replays, from the recorded span to what they print."""
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,23 +38,28 @@ REPLY = {
 }  # fmt: skip
 
 
+def record(path: Path, request: dict[str, Any]) -> None:
+    """Makes a store with one recorded call."""
+    span = Span(
+        trace_id=TRACE, span_id=SpanId("cd" * 8), name="chat m", start_ns=10**18, end_ns=10**18 + 10**9,
+        scope=Scope(name=names.RECORD_SCOPE),
+        attributes={
+            "gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.provider.name": "openai",
+            names.RECORD_REQUEST: json.dumps(request), names.RECORD_RESPONSE: json.dumps(REPLY),
+            names.RECORD_URL: "http://llm.example/v1/chat/completions",
+        },
+    )  # fmt: skip
+    with Store.create(path) as opened:
+        opened.write([span])
+
+
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A store with one recorded decision, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "WHYSPAN_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    span = Span(
-        trace_id=TRACE, span_id=SpanId("cd" * 8), name="chat m", start_ns=10**18, end_ns=10**18 + 10**9,
-        scope=Scope(name=names.RECORD_SCOPE),
-        attributes={
-            "gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.provider.name": "openai",
-            names.RECORD_REQUEST: json.dumps(REQUEST), names.RECORD_RESPONSE: json.dumps(REPLY),
-            names.RECORD_URL: "http://llm.example/v1/chat/completions",
-        },
-    )  # fmt: skip
-    with Store.create(tmp_path / ".whyspan") as opened:
-        opened.write([span])
+    record(tmp_path / ".whyspan", REQUEST)
     return tmp_path / ".whyspan"
 
 
@@ -192,6 +198,28 @@ def test_what_costs_more_than_a_little_is_not_done_unasked(
     assert not server.received
     assert run(capsys, *words, "-y")[0] == ExitCode.OK
     assert run(capsys, *words, "--max-cost", "0.5", "--no-cache")[0] == ExitCode.BUDGET
+
+
+def test_odds_may_come_from_log_probabilities(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def respond(request: Received) -> Answer:
+        message: Any = {"role": "assistant", "content": "x"}
+        top = [{"token": "for", "logprob": math.log(0.6)}, {"token": "read", "logprob": math.log(0.2)}]
+        content = [{"token": '{"name": "', "top_logprobs": []}, {"token": "for", "top_logprobs": top}]
+        logprobs = {"content": content} if request.body.get("logprobs") else None
+        return Answer({"choices": [{"message": message, "logprobs": logprobs, "finish_reason": "stop"}]})
+
+    case_file = store.parent / "forced"
+    tools = [*REQUEST["tools"], {"type": "function", "function": {"name": "read", "parameters": {}}}]
+    record(case_file, {**REQUEST, "tools": tools, "tool_choice": "required"})
+    with model_server(respond) as server:
+        words = ["tool:forward", "--logprobs", "--base-url", server.url + "/v1"]
+        code, out, _ = run(capsys, "--store", str(case_file), "odds", "last", *words, "--json")
+        assert json.loads(out)["options"] == pytest.approx({"forward": 0.75, "read": 0.25})
+        assert code == ExitCode.OK
+        assert "probability 0.750" in run(capsys, "--store", str(case_file), "odds", "last", *words)[1]
+        _, out, err = run(capsys, "odds", "last", *words, "-n", "2")
+    assert "so it is sampled" in err
+    assert "0 of 2 replays" in out
 
 
 def test_segments_lists_what_replay_can_leave_out(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
