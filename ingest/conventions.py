@@ -39,7 +39,7 @@ CLAIM_KIND = "whyspan.claim.kind"
 """`cause`, `fix`, `lesson`, or `none` (no cause among what was tested)."""
 CLAIM_DETAIL = "whyspan.claim.detail"
 """For a cause, how it takes part: `pushes`, `required`, `redundant`, `joint`, `masked`, `diffuse`. For a fix, how far
-it goes: `holds`, `reduces`, `fails`."""
+it goes: `holds`, `reduces`, `fails`, `harmful`, `inconclusive`."""
 CLAIM_VERDICT = "whyspan.claim.verdict"
 """`supported`, `refuted`, `inconclusive` or `harmful`."""
 CLAIM_SCOPE = "whyspan.claim.scope"

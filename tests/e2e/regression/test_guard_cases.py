@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import whyspan
 from whyspan.analysis.attribution.problem import Options
 from whyspan.analysis.desk import Desk, open_desk
 from whyspan.analysis.fixes.fix import FixPlan, FixReport, find_fixes
@@ -163,6 +164,13 @@ def test_a_fix_is_measured_on_the_same_failure_in_other_runs(desk: Desk) -> None
     assert report.best.horizon.leaking == 0
     source = next(m for m in report.measured if m.candidate.name == "source")
     assert source.horizon is None or source.horizon.leaking == 0
+
+
+def test_python_measures_rules_of_its_own(store: Path) -> None:
+    report = whyspan.fix(
+        f"{1:032x}", "tool:pay", store=str(store), model_fn=agent_model, budget=1_000, candidates=["Be kind."]
+    )
+    assert {m.candidate.name: m.word for m in report.measured}["own-1"] == "fails"
 
 
 def test_case_files_are_guards(desk: Desk, tmp_path: Path) -> None:
