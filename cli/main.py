@@ -41,6 +41,7 @@ COMMANDS = {
     "scenario": "Make a scenario: cases, and what scores an output.",
     "run": "Play a scenario for some generations, and learn from it.",
     "simulate": "Compare combinations of variables by their scores.",
+    "mission": "Carry out long work in steps that are checked.",
     "knowledge": "Look after what scenarios have learned.",
     "cache": "Look after the replies that were paid for.",
     "writeback": "Send claims back into your observability.",
