@@ -125,7 +125,8 @@ def rewrite(layout: Layout, kind: str, paths: Sequence[str], *, tier: str, condi
     query = (
         f"COPY (SELECT * FROM {source} WHERE {condition} "
         f"ORDER BY trace_id, {TABLES[kind].order}) TO {quote(temporary)} "
-        f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {_LEVELS[tier]}, ROW_GROUP_SIZE {_rows_per_group(layout, paths)})"
+        f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {_LEVELS[tier]}, "
+        f"ROW_GROUP_SIZE {_rows_per_group(layout, paths)})"
     )
     with duckdb.connect(":memory:") as db:
         for name, value in (("memory_limit", _MEMORY), ("threads", "1"), ("temp_directory", layout.root / "tmp")):

@@ -1,7 +1,11 @@
 """Which run a word on the command line means."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import duckdb
 
+from ..conventions import SCOPE_NAME
 from ..errors import NotFoundError, UsageError
 from ..spans import TraceId
 
@@ -11,20 +15,20 @@ _SHOWN = 5
 def resolve_run(db: duckdb.DuckDBPyConnection, reference: str) -> TraceId:
     """Returns the trace that `last`, a trace id or its beginning, or a session id stands for."""
     if reference == "last":
-        return _only(_latest(db, "true", []), reference, db)
-    by_prefix = _latest(db, "starts_with(run_id, ?)", [reference.lower()]) if reference else []
+        return _only(latest_runs(db), reference, db)
+    by_prefix = latest_runs(db, "starts_with(trace_id, ?)", [reference.lower()]) if reference else []
     if len(by_prefix) > 1:
         raise UsageError(
             f"{reference!r} is the beginning of several runs",
             hint="say more of it: " + ", ".join(by_prefix[:_SHOWN]),
         )
-    return _only(by_prefix or _latest(db, "session_id = ?", [reference]), reference, db)
+    return _only(by_prefix or latest_runs(db, "session_id = ?", [reference]), reference, db)
 
 
 def _only(found: list[str], reference: str, db: duckdb.DuckDBPyConnection) -> TraceId:
     if found:
         return TraceId(found[0])
-    latest = _latest(db, "true", [])
+    latest = latest_runs(db)
     if not latest:
         raise NotFoundError(
             "the store has no runs yet",
@@ -33,6 +37,15 @@ def _only(found: list[str], reference: str, db: duckdb.DuckDBPyConnection) -> Tr
     raise NotFoundError(f"no run {reference!r}", hint="the latest runs: " + ", ".join(latest[:_SHOWN]))
 
 
-def _latest(db: duckdb.DuckDBPyConnection, condition: str, parameters: list[str]) -> list[str]:
-    query = f"SELECT run_id FROM runs WHERE {condition} ORDER BY started DESC, run_id LIMIT {_SHOWN + 1}"
+def latest_runs(
+    db: duckdb.DuckDBPyConnection, condition: str = "true", parameters: Sequence[Any] = (), *, limit: int = _SHOWN + 1
+) -> list[str]:
+    """Returns the ids of the latest runs that meet a condition on trace_id, started and session_id, the latest first.
+
+    Reads three columns of the spans where the view `runs` would count everything about every run.
+    """
+    query = f"""SELECT trace_id FROM (
+  SELECT trace_id, min(started) AS started, arg_min(session_id, start_ns) AS session_id
+  FROM spans WHERE scope_name IS DISTINCT FROM '{SCOPE_NAME}' GROUP BY trace_id)
+WHERE {condition} ORDER BY started DESC, trace_id LIMIT {limit}"""
     return [row[0] for row in db.execute(query, parameters).fetchall()]

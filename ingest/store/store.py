@@ -229,17 +229,23 @@ def _fix_columns(layout: Layout, manifest: Manifest) -> None:
 
     A new store has no other files, and an older one may have been written before a column was added.
     """
-    present = {Path(file.path).name: file.path for file in manifest.live_files() if file.tier == "schema"}
     wanted = {schema_name(kind): kind for kind in TABLES}
-    missing = [(name, kind) for name, kind in wanted.items() if name not in present]
-    if not missing:
+    if wanted.keys() <= _schema_files(manifest).keys():
         return
-    with try_lock(layout.roll_lock, wait_s=_VISIBLE_S):
+    with try_lock(layout.roll_lock, wait_s=_VISIBLE_S) as locked:
+        if not locked:
+            raise StoreError(f"{layout.root} is locked by a process that does not finish", hint="try again later")
+        present = _schema_files(manifest)  # again: the process that had the lock may have done it
         files = [
             write_file(layout, kind, TABLES[kind].schema.empty_table(), tier="schema", name=name)
-            for name, kind in missing
+            for name, kind in wanted.items()
+            if name not in present
         ]
         manifest.replace([path for name, path in present.items() if name not in wanted], files)
+
+
+def _schema_files(manifest: Manifest) -> dict[str, str]:
+    return {Path(file.path).name: file.path for file in manifest.live_files() if file.tier == "schema"}
 
 
 def open_store(uri: str | Path) -> "duckdb.DuckDBPyConnection":

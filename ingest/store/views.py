@@ -387,31 +387,45 @@ SCORES = View(
 WHERE name IS NOT NULL""",
 )
 
-DECISIONS = View(
-    name="decisions",
-    help="Model calls as things to ask `why` about, with scores and the claims made so far.",
+_DECIDED = (
+    Column("trace_id", "VARCHAR", "call.trace_id", "Trace, 32 hex digits: the run."),
+    Column("span_id", "VARCHAR", "call.span_id", "Span, 16 hex digits."),
+    Column("started", "TIMESTAMP", "call.started", "Start, UTC."),
+    *_SENDER,
+    Column("user_id", "VARCHAR", "user_id", "User, when recorded."),
+    Column("provider", "VARCHAR", "provider", "Provider, as recorded."),
+    Column("model", "VARCHAR", "model", "Model asked for, else that answered."),
+    *_ACTED,
+    Column("finish_reason", "VARCHAR", "finish_reason", "As recorded."),
+    _ERROR,
+    *_USAGE,
+    Column("latency_ms", "DOUBLE", "latency_ms", "Duration in milliseconds."),
+    Column("completeness", "VARCHAR", "completeness", "content, cut or none, as in `llm_calls`."),
+)
+
+UNSCORED_DECISIONS = View(
+    name="unscored_decisions",
+    help="`decisions` without their scores: much cheaper to list in a large store.",
     columns=(
-        Column("trace_id", "VARCHAR", "call.trace_id", "Trace, 32 hex digits: the run."),
-        Column("span_id", "VARCHAR", "call.span_id", "Span, 16 hex digits."),
-        Column("started", "TIMESTAMP", "call.started", "Start, UTC."),
-        *_SENDER,
-        Column("user_id", "VARCHAR", "user_id", "User, when recorded."),
-        Column("provider", "VARCHAR", "provider", "Provider, as recorded."),
-        Column("model", "VARCHAR", "model", "Model asked for, else that answered."),
-        *_ACTED,
-        Column("finish_reason", "VARCHAR", "finish_reason", "As recorded."),
-        _ERROR,
-        *_USAGE,
-        Column("latency_ms", "DOUBLE", "latency_ms", "Duration in milliseconds."),
-        Column("completeness", "VARCHAR", "completeness", "content, cut or none, as in `llm_calls`."),
-        Column("scores", "MAP(VARCHAR, DOUBLE)", "own.scores", "Numeric scores of the call; `scores['name']` is one."),
-        Column("run_scores", "MAP(VARCHAR, DOUBLE)", "of_run.scores", "Numeric scores of the run, by name."),
+        *_DECIDED,
         Column("claims", "BIGINT", "coalesce(made.claims, 0)", "Claims about this decision in the store."),
     ),
     source="""FROM llm_calls AS call
 LEFT JOIN (
     SELECT decision_trace_id, decision_span_id, count(*) AS claims FROM claims GROUP BY ALL) AS made
-  ON made.decision_trace_id = call.trace_id AND made.decision_span_id = call.span_id
+  ON made.decision_trace_id = call.trace_id AND made.decision_span_id = call.span_id""",
+)
+
+DECISIONS = View(
+    name="decisions",
+    help="Model calls as things to ask `why` about, with scores and the claims made so far.",
+    columns=(
+        *_DECIDED,
+        Column("scores", "MAP(VARCHAR, DOUBLE)", "own.scores", "Numeric scores of the call; `scores['name']` is one."),
+        Column("run_scores", "MAP(VARCHAR, DOUBLE)", "of_run.scores", "Numeric scores of the run, by name."),
+        Column("claims", "BIGINT", "claims", "Claims about this decision in the store."),
+    ),
+    source=f"""FROM unscored_decisions AS call
 LEFT JOIN (
     SELECT trace_id, span_id, map(list(name), list(value)) AS scores
     FROM (SELECT trace_id, span_id, name, max_by(value, started) AS value FROM scores
@@ -420,7 +434,8 @@ LEFT JOIN (
 LEFT JOIN (
     SELECT trace_id, map(list(name), list(value)) AS scores
     FROM (SELECT trace_id, name, max_by(value, started) AS value FROM scores
-      WHERE value IS NOT NULL AND (trace_id, coalesce(span_id, '')) NOT IN (SELECT (trace_id, span_id) FROM llm_calls)
+      WHERE value IS NOT NULL AND NOT EXISTS (SELECT 1 FROM spans AS judged WHERE judged.trace_id = scores.trace_id
+        AND judged.span_id = scores.span_id AND judged.{_MODEL})
       GROUP BY ALL) GROUP BY ALL) AS of_run
   ON of_run.trace_id = call.trace_id""",
 )
