@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...ingest.calls import ModelCall, ModelReply
 from ...ingest.errors import NotReplayableError, UsageError
+from ...ingest.rebuild import load_calls
 from ...ingest.spans import TraceId
 from ..cases import Case, freeze
 from ..desk import Desk
@@ -57,7 +58,9 @@ def _same_run(desk: Desk, case: Case) -> Iterator[GuardCase]:
     if not case.origin.trace_id:
         return
     seen = set()
-    before = (c for c in reversed(desk.calls(case.origin.trace_id)) if c.start_ns < case.origin.start_ns)
+    before = (
+        c for c in reversed(load_calls(desk.store, TraceId(case.origin.trace_id))) if c.start_ns < case.origin.start_ns
+    )
     for call in before:
         guard = _guard(call, f"this run, span {call.span_id[:8]}")
         if guard and not _is_failure(call, case) and guard.case.target.spec not in seen:
@@ -80,7 +83,7 @@ def _same_tool(desk: Desk, case: Case, cause: Sequence[str], failing: Sequence[C
     with desk.store.connect() as db:
         rows = db.execute(_SAME_TOOL, parameters).fetchall()
     for trace_id, span_id in rows:
-        call = next((c for c in desk.calls(TraceId(trace_id)) if c.span_id == span_id), None)
+        call = next((c for c in load_calls(desk.store, TraceId(trace_id)) if c.span_id == span_id), None)
         if call is None or (tells_by_reply and _is_failure(call, case)):
             continue
         guard = _guard(call, f"{tools[0]} in run {trace_id[:8]}")

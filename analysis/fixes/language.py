@@ -20,7 +20,7 @@ def language_of(text: str, known: Iterable[str]) -> str:
 
 @cache
 def _identifier(known: tuple[str, ...]) -> "LanguageIdentifier":
-    # Its model is 4 MB and takes a tenth of a second, so only `fix` loads it.
+    # Its model is 4 MB and takes half a second to load, so only `fix` does.
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
