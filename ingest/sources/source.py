@@ -5,6 +5,7 @@ store after the batch, never before: an import that dies is continued, repeats a
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -102,7 +103,7 @@ def pull(store: "Store", source: Source, *, progress: Callable[[PullReport], Non
     """Imports what a source has and the store has not, and returns the counts."""
     report = PullReport()
     with Positions.open(store.path) as positions:
-        for batch in source.batches(positions.get(source.key)):
+        for batch in _fetched_ahead(source.batches(positions.get(source.key))):
             store.replace(find_newer(store, batch.spans, batch.version_key))
             store.write(batch.spans, batch.logs)
             positions.put(source.key, batch.position)
@@ -112,3 +113,12 @@ def pull(store: "Store", source: Source, *, progress: Callable[[PullReport], Non
             report.rejects += batch.rejects
             progress(report)
     return report
+
+
+def _fetched_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Yields the batches; the next one is being fetched while the caller stores this one."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        following = pool.submit(next, batches, None)
+        while (batch := following.result()) is not None:
+            following = pool.submit(next, batches, None)
+            yield batch

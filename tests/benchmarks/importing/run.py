@@ -1,8 +1,9 @@
 """Imports 50,000 Langfuse observations: how long it takes beside serving them alone, and how much memory.
 
-    PYTHONPATH=tests/support python tests/benchmarks/importing/run.py [COUNT]
+    PYTHONPATH=tests/support python tests/benchmarks/importing/run.py [COUNT] [MILLISECONDS]
 
-The server is a process of its own that has everything sorted in memory and only writes JSON: no real one is as fast.
+The server is a process of its own that has everything sorted in memory and only writes JSON. No real one is as fast:
+MILLISECONDS is what a page of 500 takes it besides, to search a data base say.
 """
 
 import base64
@@ -34,7 +35,10 @@ SYSTEM = "You are a careful assistant of a web shop. " * 20
 class SortedServer(LangfuseServer):
     """Pages are slices: nothing is searched or sorted."""
 
+    delay_s = 0.0
+
     def _observations(self, call: Call) -> Answer:
+        time.sleep(self.delay_s)
         start = int(base64.b64decode(call.one("cursor"))) if call.one("cursor") else 0
         end = start + int(call.one("limit"))
         more = {"cursor": base64.b64encode(str(end).encode()).decode()} if end < len(self.observations) else {}
@@ -52,8 +56,9 @@ def make_observation(i: int) -> dict[str, Any]:
     return {**made, "id": f"{i + 1:016x}", "traceId": f"{run + 1:032x}"}
 
 
-def serve(count: int, ready: Connection) -> None:
+def serve(count: int, delay_s: float, ready: Connection) -> None:
     """Serves until the pipe is closed."""
+    SortedServer.delay_s = delay_s
     with SortedServer(observations=map(make_observation, range(count))).running() as server:
         ready.send(server.url)
         try:
@@ -92,10 +97,10 @@ def time_import(url: str, folder: Path) -> tuple[float, float, int]:
     return seconds, cpu, spans
 
 
-def main(count: int) -> None:
+def main(count: int, delay_s: float) -> None:
     """Prints the figures."""
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(count, theirs), daemon=True)
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(count, delay_s, theirs), daemon=True)
     server.start()
     theirs.close()
     url = ours.recv()
@@ -114,4 +119,5 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else COUNT)
+    given = [int(word) for word in sys.argv[1:]]
+    main(given[0] if given else COUNT, given[1] / 1000 if len(given) > 1 else 0.0)
