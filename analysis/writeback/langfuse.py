@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import orjson
 
-from ...ingest.errors import UpstreamError
 from ...ingest.remote import AnsweredError, Patience, Remote
 from ...ingest.sources.langfuse.account import langfuse_account
 from .delivery import JSON, Delivery, json_delivery
@@ -93,9 +92,4 @@ def open_target(
 ) -> Iterator[LangfuseTarget]:
     """Opens the project that `LANGFUSE_*` or a profile names."""
     with Remote(langfuse_account(profile, environ=environ), patience=patience) as remote:
-        try:
-            yield LangfuseTarget(remote)
-        except AnsweredError as error:
-            if error.status != 404:
-                raise
-            raise UpstreamError(f"{remote.base_url} has no such path", hint="is it a Langfuse server?") from error
+        yield LangfuseTarget(remote)
