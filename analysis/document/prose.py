@@ -33,39 +33,51 @@ class Range:
     kind: Kind
 
 
-_BLOCK_TAGS = (
-    "address|article|aside|blockquote|body|br|center|dd|div|dl|dt|fieldset|figure|footer|form|h[1-6]|head|header|hr|"
-    "html|li|main|nav|ol|p|pre|script|section|style|table|tbody|td|tfoot|th|thead|title|tr|ul"
-)
-_NO_WORDS = "class|style|d|viewBox|points|transform|srcset|sizes"
+_BLOCK_TAGS = frozenset({
+    "address", "article", "aside", "blockquote", "body", "br", "center", "dd", "div", "dl", "dt", "fieldset",
+    "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "head", "header", "hr", "html", "li", "main",
+    "nav", "ol", "p", "pre", "script", "section", "style", "table", "tbody", "td", "tfoot", "th", "thead", "title",
+    "tr", "ul",
+})  # fmt: skip
+_NO_WORDS = frozenset({"class", "style", "d", "viewbox", "points", "transform", "srcset", "sizes"})
 """Attributes whose values are lists of names or numbers."""
-_ATTRIBUTE = re.compile(rf"""\s+(?!(?:{_NO_WORDS})\b)[\w:.-]+\s*=\s*(?:"[^"]*"|'[^']*')""", re.IGNORECASE)
-_WORDY = r"""=\s*(?:"[^"<>]*\S\s+\S[^"<>]*"|'[^'<>]*\S\s+\S[^'<>]*')"""
-"""An attribute value of more than one word."""
-_MARKUP = re.compile(
-    rf"<!--|-->|</?(?:{_BLOCK_TAGS})\b[^<>]*>|<[a-z][\w:-]*\b[^<>]*?{_WORDY}[^<>]*>"
-    r"|^[ \t]*</?[a-z][\w:-]*[^<>]*>[ \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""Comment delimiters, block tags, tags with attributes in words, and tags alone on their line."""
+_MARKUP = re.compile(r"<!--|-->|</?([a-z][\w:-]*)\b[^<>]*>", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"""(?<=\s)([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[^\n`]*\n(.*?)^[ \t]*\1[ \t]*(?:\n|\Z)", re.MULTILINE | re.DOTALL)
-_TABLE_ROW = re.compile(r"[ \t]*\|.*\|[ \t]*\n?")
+_NEAR = 200
+"""Characters looked at to tell whether a tag is alone on its line."""
+_FENCE = re.compile(r"[ \t]{0,12}(```+|~~~+)[^`\n]*$")
 _SAYS_SOMETHING = re.compile(r"\w|[^\x00-\x7f]")
 _ONLY_NUMBER = re.compile(r"\s*[-*+>]?\s*\(?(?:\d{1,3}|[A-Za-z])[.)]\s*")
 """A list number, which a sentence splitter takes for a sentence."""
+_NUMBER_LENGTH = 12
+"""Longer than this, white space included, it is none."""
 
 
 def ranges(text: str) -> Iterator[Range]:
     """Yields ranges that tile a text."""
     at = 0
-    for fence in _FENCE.finditer(text):
-        yield from _marked(text, at, fence.start())
-        yield Range(fence.start(), fence.start(2), Kind.GLUE)
-        yield from _code(text, fence.start(2), fence.end(2))
-        yield Range(fence.end(2), fence.end(), Kind.GLUE)
-        at = fence.end()
+    for opening, body, closing, end in _fences(text):
+        yield from _marked(text, at, opening)
+        yield Range(opening, body, Kind.GLUE)
+        yield from _code(text, body, closing)
+        yield Range(closing, end, Kind.GLUE)
+        at = end
     yield from _marked(text, at, len(text))
+
+
+def _fences(text: str) -> Iterator[tuple[int, int, int, int]]:
+    """Yields where each closed code fence begins, where its body begins and ends, and where the fence ends."""
+    marker, opening, body = "", 0, 0
+    for line in _LINE.finditer(text):
+        found = _FENCE.match(line.group().rstrip())
+        if found is None:
+            continue
+        if not marker:
+            marker, opening, body = found[1], line.start(), line.end()
+        elif line.group().strip().startswith(marker) and not line.group().strip().strip(marker[0]):
+            yield opening, body, line.start(), line.end()
+            marker = ""
 
 
 def _code(text: str, start: int, end: int) -> Iterator[Range]:
@@ -79,28 +91,43 @@ def _code(text: str, start: int, end: int) -> Iterator[Range]:
 def _marked(text: str, start: int, end: int) -> Iterator[Range]:
     at = start
     for mark in _MARKUP.finditer(text, start, end):
+        attributes = [a for a in _ATTRIBUTE.finditer(text, mark.start(), mark.end()) if _is_wordy(a)]
+        if not (attributes or _stays(text, mark)):
+            continue
         yield from _lines(text, at, mark.start())
-        yield from _tag(text, mark.start(), mark.end())
+        at = mark.start()
+        for attribute in attributes:
+            # The white space before an attribute goes with it.
+            before = at + len(text[at : attribute.start()].rstrip())
+            yield Range(at, before, Kind.GLUE)
+            yield Range(before, attribute.end(), Kind.PIECE)
+            at = attribute.end()
+        yield Range(at, mark.end(), Kind.GLUE)
         at = mark.end()
     yield from _lines(text, at, end)
 
 
-def _tag(text: str, start: int, end: int) -> Iterator[Range]:
-    at = start
-    for attribute in _ATTRIBUTE.finditer(text, start, end):
-        if re.search(_WORDY, attribute.group()):
-            yield Range(at, attribute.start(), Kind.GLUE)
-            yield Range(attribute.start(), attribute.end(), Kind.PIECE)
-            at = attribute.end()
-    yield Range(at, end, Kind.GLUE)
+def _stays(text: str, mark: re.Match[str]) -> bool:
+    """Whether markup stays: comment delimiters, block tags, tags alone on their line; but not `<b>` in a sentence."""
+    if mark[1] is None or mark[1].lower() in _BLOCK_TAGS:
+        return True
+    before = text[max(0, mark.start() - _NEAR) : mark.start()].rpartition("\n")[2]
+    after = text[mark.end() : mark.end() + _NEAR].partition("\n")[0]
+    return not (before + after).strip()
+
+
+def _is_wordy(attribute: re.Match[str]) -> bool:
+    """Whether an attribute's value has more than one word."""
+    return attribute[1].lower() not in _NO_WORDS and len((attribute[2] or attribute[3] or "").split(maxsplit=1)) > 1
 
 
 def _lines(text: str, start: int, end: int) -> Iterator[Range]:
     for line in _LINE.finditer(text, start, end):
         said = line.group()
+        bare = said.strip()
         if is_container(said):
             yield Range(line.start(), line.end(), Kind.JSON)
-        elif _TABLE_ROW.fullmatch(said) or not _SAYS_SOMETHING.search(said):
+        elif (bare.startswith("|") and bare.endswith("|")) or not _SAYS_SOMETHING.search(said):
             yield Range(line.start(), line.end(), _kind(said))
         else:
             yield from sentences(said, line.start())
@@ -113,7 +140,7 @@ def sentences(line: str, offset: int) -> Iterator[Range]:
     start = 0
     for boundary in get_sentence_boundaries("en", plain):
         end = boundary["end_index"]
-        if _ONLY_NUMBER.fullmatch(line[start:end]) and end < len(line):
+        if end - start <= _NUMBER_LENGTH and end < len(line) and _ONLY_NUMBER.fullmatch(line[start:end]):
             continue
         yield Range(offset + start, offset + end, _kind(line[start:end]))
         start = end

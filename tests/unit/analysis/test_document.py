@@ -1,4 +1,5 @@
 import json
+import time
 
 import pytest
 
@@ -110,3 +111,22 @@ def test_ranges_of_pieces_point_into_the_text() -> None:
         "Another.": '"One thing. Another."',
         "Outro.": "Outro.",
     }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<a " + "x='b c' " * 20_000,
+        "<a x='" + " y" * 50_000 + "'>",
+        "<a" + " " * 100_000 + ">",
+        " " * 100_000 + "x",
+        "".join(f"{'`' * (3 + i % 5)}x\n" for i in range(10_000)),
+        "<b>x</b> " * 20_000,
+        "|" * 100_000,
+        "[" * 50_000 + "]" * 50_000,
+    ],
+)
+def test_no_text_takes_more_than_linear_time(text: str) -> None:
+    start = time.process_time()
+    assert split(text).root.render(()) == text
+    assert time.process_time() - start < 5
