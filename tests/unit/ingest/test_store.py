@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -368,3 +370,12 @@ def test_a_half_made_manifest_is_finished(tmp_path: Path) -> None:
     (tmp_path / "manifest.sqlite").touch()
     with Store.open(tmp_path) as store:
         assert store.all_trace_ids() == []
+
+
+def test_many_processes_may_make_a_store_at_once(tmp_path: Path) -> None:
+    program = "import sys; from whyspan.ingest.store import Store; Store.create(sys.argv[1]).close()"
+    command = [sys.executable, "-c", program, str(tmp_path / "s")]
+    makers = [subprocess.Popen(command) for _ in range(4)]
+    assert [maker.wait(60) for maker in makers] == [0] * 4
+    with Store.open(tmp_path / "s") as store:
+        assert store.verify() == []
