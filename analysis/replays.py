@@ -17,7 +17,7 @@ from ..ingest.calls import Json, ModelReply
 from .attribution.intervals import drop_interval, rate_interval
 from .attribution.problem import Outcome, Tally
 from .cases import Case
-from .desk import Caps, Desk, open_desk
+from .desk import NO_CAPS, Caps, Desk, open_desk
 from .drift import two_sided_e_value
 from .experiment import Experiment, Order, Trial
 from .interventions import Intervention, Noop, intervention_id
@@ -136,7 +136,7 @@ def replay(
     model_fn: str | Callable[[dict[str, Any]], Any] = "",
     base_url: str = "",
     budget: int | None = None,
-    caps: Caps = Caps(),  # noqa: B008 - it is frozen
+    caps: Caps = NO_CAPS,
 ) -> ReplayReport:
     """Replays a decision under interventions: `whyspan replay`, for Python.
 

@@ -37,13 +37,13 @@ def command(
     """Find by experiment what caused a decision.
 
     RUN is `last`, a trace id or its beginning, or a session id. EVENT is tool:NAME, tool:NAME[to~'@evil'], text:/RE/,
-    no-tool, finish:REASON, last, #N or span:ID. Only the one recorded model call is sent again, with pieces of its
-    context removed; the agent and its tools never run.
+    no-tool, finish:REASON, error, py:MODULE:FUNCTION, judge:"QUESTION", last, #N or span:ID. Only the one recorded model
+    call is sent again, with pieces of its context removed; the agent and its tools never run.
 
     Exit codes: 0 a cause was found, 1 none, 5 the budget ended (repeat with a larger one: it goes on for free).
     """
     with desk_of(session, replay) as desk:
-        cases = choose_cases(desk.store, run, event, query)
+        cases = choose_cases(desk.store, run, event, query, overlays=desk.overlays)
         if not agree(desk, cases, desk.budget.cap, replay):
             return ExitCode.OK
         reports = [asyncio.run(find_cause(desk, case, Options(full=full))) for case in cases]

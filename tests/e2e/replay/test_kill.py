@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from model_server import Answer, Received, chat_reply, model_server
 
+from whyspan.analysis.canonical import digest
 from whyspan.analysis.cases import Case
 from whyspan.analysis.replay.budget import Budget
 from whyspan.analysis.replay.completion import Completion
@@ -71,6 +72,7 @@ def run_and_kill(folder: Path, seed: int, after_s: float | None) -> None:
     os.waitpid(child, 0)
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.parametrize("seed", range(50))
 def test_a_killed_job_pays_again_only_for_what_was_in_flight(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
@@ -82,17 +84,12 @@ def test_a_killed_job_pays_again_only_for_what_was_in_flight(seed: int, tmp_path
     assert SAMPLES <= asked <= SAMPLES + kills * CONCURRENCY
     run_and_kill(tmp_path, seed, None)
     assert (tmp_path / "log").read_text().count("asked") == asked, "a finished job asks nothing"
-    assert len(SqliteReplyStore(tmp_path / "r.sqlite").find("logged", _digest(), 0, SAMPLES)) == SAMPLES
-
-
-def _digest() -> str:
-    from whyspan.analysis.canonical import digest
-
-    return digest({"model": "m"})
+    assert len(SqliteReplyStore(tmp_path / "r.sqlite").find("logged", digest({"model": "m"}), 0, SAMPLES)) == SAMPLES
 
 
 SCRIPT = """
 import asyncio, json, sys
+from whyspan.analysis.canonical import digest
 from whyspan.analysis.cases import Case
 from whyspan.analysis.desk import open_desk
 from whyspan.analysis.replays import compare
