@@ -129,6 +129,8 @@ async def measure(
 
     `reserve` calls are left over for what comes after, as long as every candidate has had its first look.
     """
+    if not candidates:
+        return ()
     bench = _Bench(experiment, candidates, alpha)
     await bench.draw(candidates, LOOKS[0])
     for look in LOOKS[1:]:

@@ -29,7 +29,8 @@ def case(name: str | os.PathLike[str]) -> "CaseUnderTest":
     try:
         file = read_case_file(path)
     except WhyspanError as error:
-        error.add_note(f"hint: {error.hint}" if error.hint else "")
+        if error.hint:
+            error.add_note(f"hint: {error.hint}")
         raise
     question = Question(case=file.case, path=path)
     found = CaseUnderTest(file=file, question=question)

@@ -116,6 +116,8 @@ def _advice(report: FixReport, paint: Paint) -> Iterator[str]:
         for paragraph in best.candidate.rule.splitlines():
             for line in textwrap.wrap(paragraph, text_width() - 4) or [""]:
                 yield paint(f"    {line}".rstrip(), fg="green")
+    elif report.best is None and report.measured and not report.measured[0].claim.base.target:
+        yield "  It does not come again in replays of the request as recorded, so there is nothing to stop."
     elif report.best is None:
         yield "  None of these candidates stops it."
     else:

@@ -68,6 +68,12 @@ def test_without_a_fix_it_says_so() -> None:
     assert "  None of these candidates stops it." in lines([make_measured(Word.FAILS)])
 
 
+def test_a_decision_that_does_not_come_again_leaves_nothing_to_stop() -> None:
+    measured = make_measured(Word.INCONCLUSIVE)
+    never = replace(measured, claim=replace(measured.claim, base=Tally(other=20), changed=Tally(other=20)))
+    assert any("there is nothing to stop" in line for line in lines([never]))
+
+
 def test_other_runs_and_guard_cases_have_their_lines() -> None:
     guard = GuardCase(case=CASE, reason="run 12")
     right, wrong = Tally(target=12), Tally(other=12)
