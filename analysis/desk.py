@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..ingest.calls import ModelCall
+from ..ingest.overlays import NO_OVERLAYS, Overlay, Overlays, read_overlays
 from ..ingest.prices import PriceList, read_prices
 from ..ingest.rebuild import load_calls
 from ..ingest.settings import load_section, load_settings
@@ -42,6 +43,8 @@ class Desk:
     progress: Progress = field(default=lambda _: None)
     prices: PriceList = NO_PRICES
     """The user's own prices; the public list counts beside them."""
+    overlays: Overlays = NO_OVERLAYS
+    """What is put into recorded requests before they are frozen."""
     warn: Callable[[str], None] = field(default=lambda _: None)
     """Gets what a reader of the results has to know, such as a model that changed while it was asked."""
     no_cache: bool = False
@@ -58,7 +61,7 @@ class Desk:
 
     def calls(self, run: str) -> list[ModelCall]:
         """Returns the model calls of a run, in start order."""
-        return load_calls(self.store, self.store.resolve_run(run))
+        return self.overlays.apply(load_calls(self.store, self.store.resolve_run(run)))
 
     def case(self, run: str, event: str) -> Case:
         """Freezes the decision that RUN and EVENT name."""
@@ -138,6 +141,7 @@ def open_desk(
     base_url: str = "",
     budget: int | None = None,
     caps: Caps = NO_CAPS,
+    overlay: Overlay = NO_OVERLAYS.given,
     concurrency: int | None = None,
     progress: Progress = lambda _: None,
     warn: Callable[[str], None] = lambda _: None,
@@ -156,6 +160,7 @@ def open_desk(
             concurrency=concurrency or settings.concurrency,
             progress=progress,
             prices=read_prices(load_section("prices")),
+            overlays=read_overlays(load_section("overlays"), overlay),
             warn=warn,
             no_cache=caps.no_cache,
             max_age_s=caps.max_age_s,

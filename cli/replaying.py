@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, ClassVar
 
 import click
@@ -20,7 +21,9 @@ from ..analysis.experiment import Experiment
 from ..analysis.replay.budget import Budget
 from ..analysis.replay.estimate import Estimate
 from ..ingest.errors import UsageError
+from ..ingest.overlays import Overlay, read_overlay
 from .output import Session, printable, use_color
+from .overlay_options import PARAMS, SYSTEM, TOOLS
 
 ASK_ABOVE_USD = 1.0
 """Replays that are estimated to cost more are only made when the user agrees."""
@@ -41,6 +44,14 @@ class ReplayArguments:
     """Seconds."""
     dry_run: bool = False
     yes: bool = False
+    tools_file: Path | None = None
+    params_file: Path | None = None
+    system_file: Path | None = None
+
+    @property
+    def overlay(self) -> Overlay:
+        """What is put into the recorded request; UsageError for a file that does not hold it."""
+        return read_overlay(tools=self.tools_file, params=self.params_file, system=self.system_file)
 
     @property
     def caps(self) -> Caps:
@@ -49,16 +60,22 @@ class ReplayArguments:
 
     def words(self) -> str:
         """Returns the options that a follow-up command needs as well."""
-        words = f" --model-fn {shlex.quote(self.model_fn)}" if self.model_fn else ""
-        return words + (f" --base-url {shlex.quote(self.base_url)}" if self.base_url else "")
+        given = {
+            "model-fn": self.model_fn, "base-url": self.base_url,
+            "tools": self.tools_file, "params": self.params_file, "system": self.system_file,
+        }  # fmt: skip
+        return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given.items() if value)
 
 
-def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options; the command takes them as `replay: ReplayArguments`."""
+def replay_options(command: Callable[..., Any], *, own_system: bool = False) -> Callable[..., Any]:
+    """Adds the options; the command takes them as `replay: ReplayArguments`.
+
+    A command whose `--system` means something else says `own_system`.
+    """
 
     @functools.wraps(command)
     def with_arguments(*args: Any, **kwargs: Any) -> Any:
-        given = {f.name: kwargs.pop(f.name) for f in fields(ReplayArguments)}
+        given = {f.name: kwargs.pop(f.name) for f in fields(ReplayArguments) if f.name in kwargs}
         return command(*args, replay=ReplayArguments(**given), **kwargs)
 
     options = (
@@ -72,6 +89,7 @@ def replay_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--max-age", type=Duration(), metavar="AGE", help="Ask again where a reply is older: 12h, 7d."),
         click.option("--dry-run", is_flag=True, help="Only tell what it would take."),
         click.option("-y", "--yes", is_flag=True, help="Do not ask before it costs more than a little."),
+        *((TOOLS, PARAMS) if own_system else (TOOLS, PARAMS, SYSTEM)),
     )
     result: Callable[..., Any] = with_arguments
     for option in reversed(options):
@@ -93,6 +111,7 @@ def desk_of(session: Session, replay: ReplayArguments, *, calls: int = 0) -> Ite
             base_url=replay.base_url,
             budget=replay.budget,
             caps=replay.caps,
+            overlay=replay.overlay,
             concurrency=replay.concurrency,
             progress=progress,
             warn=lambda words: click.echo(f"warning: {printable(words)}", err=True),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..ingest.errors import NotReplayableError, UsageError
+from ..ingest.overlays import NO_OVERLAYS, Overlays
 from .output import printable
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def select_option(command: Callable[..., Any]) -> Callable[..., Any]:
     )(command)  # fmt: skip
 
 
-def choose_cases(store: "Store", run: str, event: str, query: str) -> list["Case"]:
+def choose_cases(store: "Store", run: str, event: str, query: str, *, overlays: Overlays = NO_OVERLAYS) -> list["Case"]:
     """Returns the case that RUN and EVENT name, or that of each decision that the query names.
 
     Of many, those that cannot be replayed are named on standard error and left out.
@@ -34,13 +35,13 @@ def choose_cases(store: "Store", run: str, event: str, query: str) -> list["Case
     from ..ingest.rebuild import load_calls
 
     if not query:
-        return [freeze(*select(load_calls(store, store.resolve_run(run)), event))]
+        return [freeze(*select(overlays.apply(load_calls(store, store.resolve_run(run))), event))]
     if (run, event) != ("last", "last"):
         raise UsageError("give RUN and EVENT or --select, not both")
     cases = []
     for decision in select_decisions(store, query):
         try:
-            cases.append(freeze_decision(load_calls(store, decision.trace_id), decision))
+            cases.append(freeze_decision(overlays.apply(load_calls(store, decision.trace_id)), decision))
         except NotReplayableError as error:
             click.echo(f"left out: {printable(error.message)}", err=True)
     return cases

@@ -1,13 +1,20 @@
-"""What the user adds to a recorded request: tools, settings or a system prompt that no span holds."""
+"""What the user adds to recorded requests: tools, settings or a system prompt that no span holds.
+
+Given on the command line it counts for that command; in the section `[overlays]` of a settings file it is remembered
+for a service.
+"""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from .calls import Api, Body, Completeness, Grade, Json, ModelCall
-from .errors import UsageError
+from .errors import ConfigError, UsageError
+from .settings import nearest
 
+_PARTS = ("tools", "params", "system")
 _HOLDER: Mapping[Api, str] = {
     Api.GEMINI_GENERATE: "generationConfig",
     Api.BEDROCK_CONVERSE: "inferenceConfig",
@@ -88,6 +95,39 @@ def _completed(completeness: Completeness, filled: Mapping[str, str]) -> Complet
         missing=missing,
         provenance={**completeness.provenance, **filled},
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overlays:
+    """What is remembered for services, and what was given for this command, which wins."""
+
+    given: Overlay = Overlay()
+    by_service: Mapping[str, Overlay] = field(default_factory=dict)
+    """`service.name` → overlay; `*` stands for every service without one of its own."""
+
+    def apply(self, calls: Iterable[ModelCall]) -> list[ModelCall]:
+        """Returns the calls with the parts in place."""
+        nothing = self.by_service.get("*", Overlay())
+        return [self.given.apply(self.by_service.get(call.service, nothing).apply(call)) for call in calls]
+
+
+NO_OVERLAYS = Overlays()
+
+
+def read_overlays(section: Mapping[str, Any], given: Overlay) -> Overlays:
+    """Returns the overlays of `[overlays]`: for each service the files `tools`, `params` and `system`, any of them.
+
+    Raises ConfigError for another key, UsageError for a file that cannot be read.
+    """
+    by_service = {}
+    for service, files in section.items():
+        if not isinstance(files, dict) or not all(isinstance(path, str) for path in files.values()):
+            raise ConfigError(f"[overlays] {service!r} must be a table of files")
+        for key in files:
+            if key not in _PARTS:
+                raise ConfigError(f"[overlays] {service!r}: unknown key {key!r}", hint=nearest(key, _PARTS))
+        by_service[service] = read_overlay(**{key: Path(path) for key, path in files.items()})
+    return Overlays(given=given, by_service=by_service)
 
 
 def read_overlay(*, tools: Path | None = None, params: Path | None = None, system: Path | None = None) -> Overlay:

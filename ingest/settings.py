@@ -48,6 +48,7 @@ SECTIONS = {
     "jobs": "Selections of decisions, what to do with them, and their budgets.",
     "links": "URL templates of a trace in your own tools.",
     "langfuse": "Projects to import from and to write to, one table a profile.",
+    "overlays": "Files with tools, parameters or a system prompt that the spans of a service never hold.",
     "prices": "Prices of models, where you know better than the price list.",
 }
 """Section of a settings file → what it is for."""

@@ -1,6 +1,7 @@
 """`whyspan fix`."""
 
 import asyncio
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,7 +53,7 @@ class FixArguments:
         filed = [guard for path in self.guards for guard in guards_in(path)]
         also = [desk.case(run, event) for run in self.also]
         if self.also_select:
-            also += choose_cases(desk.store, "last", "last", self.also_select)
+            also += choose_cases(desk.store, "last", "last", self.also_select, overlays=desk.overlays)
         return FixPlan(
             own=own.candidates(),
             proposals=self.propose,
@@ -89,7 +90,7 @@ def _fix_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("event", default="last")
 @select_option
 @_fix_options
-@replay_options
+@functools.partial(replay_options, own_system=True)
 @writeback_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
@@ -116,7 +117,7 @@ def command(
     if query and (arguments.test_path or arguments.prompt_path):
         raise UsageError("--write-test and --apply-to take one decision", hint="`whyspan test --select` writes many")
     with desk_of(session, replay) as desk:
-        cases = choose_cases(desk.store, run, event, query)
+        cases = choose_cases(desk.store, run, event, query, overlays=desk.overlays)
         plan = arguments.plan(desk, event)
         if not agree(desk, cases, desk.budget.cap, replay):
             return ExitCode.OK

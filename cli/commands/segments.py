@@ -2,26 +2,26 @@
 
 import click
 
-from ...analysis.cases import freeze
 from ...analysis.segments import Segment, segment
-from ...analysis.targets import select
-from ...ingest.rebuild import load_calls
+from ...ingest.overlays import Overlays
 from ..output import Session, write_json, write_table
-from ..selecting import words
+from ..overlay_options import overlay_options
+from ..selecting import choose_cases, words
 
 
 @click.command(epilog="Example: whyspan segments last tool:forward_email")
 @click.argument("run", default="last")
 @click.argument("event", default="last")
+@overlay_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def command(session: Session, run: str, event: str, as_json: bool) -> None:
+def command(session: Session, run: str, event: str, overlays: Overlays, as_json: bool) -> None:
     """List the pieces of a decision's context, as `why` removes them.
 
     A number stands for a text wherever it is said: `whyspan replay RUN EVENT --drop NUMBER` leaves it out.
     """
     with session.open_store() as store:
-        case = freeze(*select(load_calls(store, store.resolve_run(run)), event))
+        (case,) = choose_cases(store, run, event, "", overlays=overlays)
     cut = segment(case.api, case.request)
     numbers = {i: n for n, ids in enumerate(cut.groups) for i in ids}
     if as_json:

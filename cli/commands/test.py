@@ -10,7 +10,9 @@ from ...analysis.regression.redaction import SECRETS, Rule, user_rule
 from ...analysis.regression.suite import check_suite, place_in_suite
 from ...analysis.regression.writer import WrittenTest, write_test
 from ...ingest.errors import ExitCode, UsageError
+from ...ingest.overlays import Overlays
 from ..output import Paint, Session, printable, write_json
+from ..overlay_options import overlay_options
 from ..report.test_text import render_written
 from ..selecting import choose_cases, select_option
 
@@ -21,6 +23,7 @@ FILE = click.Path(path_type=Path)
 @click.argument("run", default="last")
 @click.argument("event", default="last")
 @select_option
+@overlay_options
 @click.option("--out", type=FILE, metavar="FILE", help="The test file, test_NAME.py; with --select a folder.")
 @click.option("--suite", type=FILE, metavar="DIR", help="A folder of tests: names are found, cases known are kept.")
 @click.option("--check", is_flag=True, help="Only look through the suite: lost, copied, unused and damaged cases.")
@@ -32,6 +35,7 @@ def command(
     run: str,
     event: str,
     query: str,
+    overlays: Overlays,
     out: Path | None,
     suite: Path | None,
     check: bool,
@@ -51,7 +55,7 @@ def command(
         return _check(suite, as_json)
     rules = (*SECRETS, *map(user_rule, redact))
     with session.open_store() as store:
-        cases = choose_cases(store, run, event, query)
+        cases = choose_cases(store, run, event, query, overlays=overlays)
     if query or out is None:
         written = [_add(suite or out or Path(), case, rules) for case in cases]
     else:

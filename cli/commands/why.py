@@ -37,8 +37,8 @@ def command(
     """Find by experiment what caused a decision.
 
     RUN is `last`, a trace id or its beginning, or a session id. EVENT is tool:NAME, tool:NAME[to~'@evil'], text:/RE/,
-    no-tool, finish:REASON, error, py:MODULE:FUNCTION, judge:"QUESTION", last, #N or span:ID. Only the one recorded model
-    call is sent again, with pieces of its context removed; the agent and its tools never run.
+    no-tool, finish:REASON, error, py:MODULE:FUNCTION, judge:"QUESTION", last, #N or span:ID. Only the one recorded
+    model call is sent again, with pieces of its context removed; the agent and its tools never run.
 
     Exit codes: 0 a cause was found, 1 none, 5 the budget ended (repeat with a larger one: it goes on for free).
     """

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from whyspan.cli.overlay_options import overlay_options
 from whyspan.ingest.calls import Api, Grade
-from whyspan.ingest.errors import UsageError
-from whyspan.ingest.overlays import Overlay, read_overlay
+from whyspan.ingest.errors import ConfigError, UsageError
+from whyspan.ingest.overlays import Overlay, Overlays, read_overlay, read_overlays
 
 TOOLS = [{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]
 
@@ -68,12 +68,30 @@ def test_a_wrong_file_is_a_usage_error(tmp_path: Path, option: str, content: str
         read_overlay(**{option: file})
 
 
-def test_commands_get_the_overlay_from_their_options(tmp_path: Path) -> None:
+def test_commands_get_the_overlay_from_their_options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     @click.command
     @overlay_options
-    def command(overlay: Overlay) -> None:
-        click.echo(json.dumps(overlay.tools))
+    def command(overlays: Overlays) -> None:
+        click.echo(json.dumps(overlays.given.tools))
 
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "tools.json").write_text(json.dumps(TOOLS))
     result = CliRunner().invoke(command, ["--tools", str(tmp_path / "tools.json")])
     assert json.loads(result.output) == TOOLS
+
+
+def test_what_is_remembered_for_a_service_gives_way_to_what_is_given(tmp_path: Path) -> None:
+    (tmp_path / "params.json").write_text('{"temperature": 0.5, "seed": 1}')
+    section = {"support": {"params": str(tmp_path / "params.json")}}
+    overlays = read_overlays(section, Overlay(params={"temperature": 0.1}))
+    call = replace(rebuilt(FOLDER / "message_events" / "openai_v2")[0], request={"model": "m", "messages": []})
+    known, unknown = overlays.apply([replace(call, service="support"), replace(call, service="other")])
+    assert (known.request["temperature"], known.request["seed"]) == (0.1, 1)
+    assert unknown.request["temperature"] == 0.1
+    assert "seed" not in unknown.request
+
+
+def test_an_overlay_section_names_a_wrong_key() -> None:
+    with pytest.raises(ConfigError, match="unknown key 'tool'") as caught:
+        read_overlays({"support": {"tool": "tools.json"}}, Overlay())
+    assert caught.value.hint == "did you mean 'tools'?"
