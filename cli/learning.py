@@ -11,6 +11,8 @@ import click
 from .output import Session
 
 if TYPE_CHECKING:
+    from ..analysis.learning.bench import Bench
+    from ..analysis.learning.scenario import Scenario
     from ..analysis.replay.budget import Budget
     from ..analysis.replay.models import ModelChoice
     from ..ingest.prices import PriceList
@@ -54,6 +56,15 @@ class Workplace:
     choice: "ModelChoice | None"
     concurrency: int
     prices: "PriceList"
+
+    def bench(self, scenario: "Scenario") -> "Bench":
+        """Returns the bench of a scenario."""
+        from ..analysis.learning.bench import Bench
+
+        return Bench(
+            scenario=scenario, store=self.store, budget=self.budget, concurrency=self.concurrency, choice=self.choice,
+            prices=self.prices,
+        )  # fmt: skip
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:

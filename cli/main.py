@@ -34,15 +34,20 @@ COMMANDS = {
     "why": "Find by experiment what caused a decision.",
     "fix": "Measure which changes stop it.",
     "test": "Write a regression test for a decision.",
-    "export": "Render claims for a CI run: summary, JUnit XML, HTML, SARIF.",
+    "export": "Render claims for a CI run (summary, JUnit XML, HTML, SARIF), or a run as JSON lines.",
     "ci": "Render a pull-request comment.",
     "report": "Write a page about a run, a claim or a job.",
     "jobs": "Explain many decisions under a budget, again and again.",
     "scenario": "Make a scenario: cases, and what scores an output.",
     "run": "Play a scenario for some generations, and learn from it.",
     "simulate": "Compare combinations of variables by their scores.",
+    "solve": "Work on one task until it is good enough.",
     "mission": "Carry out long work in steps that are checked.",
     "knowledge": "Look after what scenarios have learned.",
+    "analyze": "Show a simulation, a run or a mission; compare two runs.",
+    "investigate": "List hypotheses about what caused decisions.",
+    "export-training-data": "Write answers to train a model on.",
+    "providers": "List the models that can be asked.",
     "cache": "Look after the replies that were paid for.",
     "writeback": "Send claims back into your observability.",
 }
@@ -60,7 +65,7 @@ class LazyGroup(click.Group):
         """Imports and returns a command; None when there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        name = cmd_name + "_" * keyword.iskeyword(cmd_name)
+        name = cmd_name.replace("-", "_") + "_" * keyword.iskeyword(cmd_name)
         module = importlib.import_module(f".commands.{name}", __package__)
         command: click.Command = module.command
         return command

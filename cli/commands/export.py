@@ -46,3 +46,22 @@ def ci(session: Session, run: str | None, out: Path, prompt: str, as_json: bool)
     for path in written:
         click.echo(f"  {path}")
     click.echo(f"\nnext: whyspan ci comment {out}")
+
+
+@command.command(epilog="Example: whyspan export trace last --jsonl | jq 'select(.type == \"llm_call\")'")
+@click.argument("run", default="last")
+@click.option("--jsonl", is_flag=True, expose_value=False, help="One JSON object a line: the only form so far.")
+@click.pass_obj
+def trace(session: Session, run: str) -> None:
+    """Print a run as flat JSON lines, a span each.
+
+    RUN is `last`, a trace id or its beginning, or a session id; a mission or learning run by its whole trace id.
+    """
+    import json
+
+    from ...analysis.learning.flat_records import flat_records
+
+    with session.open_store() as store:
+        trace_id = run if len(run) == 32 else store.resolve_run(run)
+        for record in flat_records(store, trace_id):
+            click.echo(json.dumps(record, ensure_ascii=False, default=str))

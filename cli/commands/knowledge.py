@@ -116,7 +116,7 @@ def retest(session: Session, name: str, pairs: int, options: RunArguments, as_js
 
     Exit codes: 0 all stand, 1 one was demoted, 5 the budget ended.
     """
-    from ...analysis.learning.bench import Bench, open_bench
+    from ...analysis.learning.bench import open_bench
     from ...analysis.learning.gate import Strategy
     from ...analysis.learning.knowledge import open_knowledge
     from ...analysis.learning.playbook import Status
@@ -129,10 +129,7 @@ def retest(session: Session, name: str, pairs: int, options: RunArguments, as_js
     with workplace(session, options) as place, open_knowledge(scenario.name) as knowledge:
 
         async def work() -> list[Retest]:
-            bench = Bench(
-                scenario=scenario, store=place.store, budget=place.budget, concurrency=place.concurrency,
-                choice=place.choice, prices=place.prices,
-            )  # fmt: skip
+            bench = place.bench(scenario)
             async with open_bench(bench):
                 return await retest(bench, knowledge, Strategy.CONSERVATIVE, budget=pairs)
 

@@ -35,7 +35,7 @@ def command(
 
     Exit codes: 0 done, 5 the budget ended.
     """
-    from ...analysis.learning.bench import Bench, open_bench
+    from ...analysis.learning.bench import open_bench
     from ...analysis.learning.campaign import Campaign
     from ...analysis.learning.gate import Strategy
     from ...analysis.learning.knowledge import open_knowledge
@@ -47,10 +47,7 @@ def command(
     with workplace(session, options) as place, open_knowledge(scenario.name) as knowledge:
 
         async def work() -> "RunReport":
-            bench = Bench(
-                scenario=scenario, store=place.store, budget=place.budget, concurrency=place.concurrency,
-                choice=place.choice, prices=place.prices,
-            )  # fmt: skip
+            bench = place.bench(scenario)
             async with open_bench(bench):
                 campaign = Campaign(
                     bench=bench, knowledge=knowledge, strategy=Strategy(strategy), extra=extra,

@@ -43,17 +43,13 @@ def command(
     A sweep that was stopped goes on with the same command. Exit codes: 0 done, 4 a combination only crashed, 5 the
     budget ended.
     """
-    from ...analysis.learning.bench import Bench
     from ...analysis.learning.sweep import read_sweep, simulate, summary
 
     sweep = read_sweep(config)
     if max_concurrent_runs:
         options = replace(options, concurrency=max_concurrent_runs)
     with workplace(session, options) as place:
-        bench = Bench(
-            scenario=sweep.scenario, store=place.store, budget=place.budget, concurrency=place.concurrency,
-            choice=place.choice, prices=place.prices,
-        )  # fmt: skip
+        bench = place.bench(sweep.scenario)
         cells = asyncio.run(simulate(bench, sweep, race=race))
     result = summary(sweep, cells)
     if output_dir:
