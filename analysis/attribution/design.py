@@ -16,6 +16,8 @@ from .structures import Array, Mask, Shape
 _STRUCTURES: Final = 384
 _PREFIXES: Final = 48
 _RANDOM: Final = 72
+_MOST: Final = 0.97
+"""Random halves are drawn among the leaves that hold this much of the suspicion."""
 _EXCLUDED: Final = 0.8
 """Leaves more likely required than this are not removed: their absence hides everything else."""
 _CLEARING: Final = 0.5
@@ -114,4 +116,4 @@ def _candidates(belief: Belief, rng: np.random.Generator) -> Mask:
 def _alive(involved: Array) -> NDArray[np.bool_]:
     """Returns which leaves, in order of suspicion, together hold nearly all of it."""
     total = np.cumsum(involved)
-    return np.concatenate([[True], total[:-1] < 0.97 * total[-1]])
+    return np.concatenate([[True], total[:-1] < _MOST * total[-1]])
