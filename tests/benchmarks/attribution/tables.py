@@ -21,7 +21,17 @@ _COLUMNS = (
     "CPU s",
 )
 _HEAD = (f"| {' | '.join(_COLUMNS)} |", "|---" * (len(_COLUMNS) + 2) + "|")
-_STABLE = ("det", "s9010", "and2", "and3", "req")
+_GROUPS = {
+    "stable: one, joint or required": ("det", "s9010", "and2", "and3", "req"),
+    "partial 0.9 to 0.3": ("s9030",),
+    "intermittent 0.35, 0.6": ("s6005", "s3500"),
+    "two copies": ("or2",),
+    "three copies": ("or3",),
+    "masked": ("supp",),
+    "diffuse (hit: recognised)": ("diffuse",),
+    "null (hit: nothing named)": ("null", "null35", "null60", "null100"),
+}
+_CAUSAL = tuple(s for name, group in _GROUPS.items() if not name.startswith(("diffuse", "null")) for s in group)
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -36,15 +46,19 @@ def render_tables(rows: list[Row]) -> str:
     for row in rows:
         groups[row["tool"], row["scenario"], row["size"]].append(row)
     lines = [*_HEAD, *(_line(f"{t} | {scenario} | {n}", group) for (t, scenario, n), group in groups.items()), ""]
-    for tool in dict.fromkeys(row["tool"] for row in rows):
-        mine = [row for row in rows if row["tool"] == tool]
-        parts = {
-            "all": mine,
-            "causal": [r for r in mine if not r["scenario"].startswith("null") and r["scenario"] != "diffuse"],
-            "stable, N <= 100": [r for r in mine if r["scenario"] in _STABLE and r["size"] <= 100],
-            "null": [r for r in mine if r["scenario"].startswith("null")],
-        }
-        lines += [*_HEAD, *(_line(f"{tool} | {name} | -", part) for name, part in parts.items() if part), ""]
+    lines += [*_HEAD]
+    parts = {
+        **_GROUPS,
+        "all with a cause": _CAUSAL,
+        "all": (*_CAUSAL, "diffuse", *_GROUPS["null (hit: nothing named)"]),
+    }
+    for name, scenarios in parts.items():
+        for size in ("<= 100", "400"):
+            for tool in dict.fromkeys(row["tool"] for row in rows):
+                group = [r for r in rows if r["tool"] == tool and r["scenario"] in scenarios]
+                group = [r for r in group if (r["size"] <= 100) == (size == "<= 100")]
+                if group:
+                    lines.append(_line(f"{tool} | {name} | {size}", group))
     return "\n".join(lines)
 
 
@@ -52,13 +66,18 @@ def _line(head: str, group: list[Row]) -> str:
     def share(rows: Iterable[object]) -> str:
         return f"{mean(bool(x) for x in rows):.3f}"
 
-    null = group[0]["scenario"].startswith("null")
     calls = [r["calls"] for r in group]
     rounds = [r["rounds"] for r in group]
-    hit = share(not r["named"] for r in group) if null else share(r["hit"] for r in group)
+    hit = share(_is_right(r) for r in group)
     return (
         f"| {head} | {len(group)} | {hit} | {share(r['exact'] for r in group)} | {share(r['false'] for r in group)} "
         f"| {median(calls):.0f} / {mean(calls):.1f} / {percentile(calls, 0.95):.0f} "
         f"| {median(r['head_calls'] for r in group):.0f} "
         f"| {median(rounds):.0f} / {percentile(rounds, 0.95):.0f} | {mean(r['seconds'] for r in group):.3f} |"
     )
+
+
+def _is_right(row: Row) -> bool:
+    if row["scenario"].startswith("null"):
+        return not row["named"]
+    return "diffuse" in row.get("kinds", ()) if row["scenario"] == "diffuse" else bool(row["hit"])
