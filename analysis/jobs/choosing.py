@@ -50,7 +50,9 @@ def _event(event: str) -> str | None:
 def _selected(store: Store, job: Job, ledger: Ledger) -> list[Decision]:
     mark = ledger.watermark(job.name)
     query = (
-        job.select if is_query(job.select) else f"SELECT * FROM decisions WHERE {job.select} ORDER BY started, span_id"
+        job.select
+        if is_query(job.select)
+        else f"SELECT trace_id, span_id, started FROM decisions WHERE {job.select} ORDER BY started, span_id"
     )
     if mark is None:
         return read_decisions(run_query(store, query))

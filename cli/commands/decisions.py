@@ -22,7 +22,7 @@ def command(session: Session, condition: str, limit: int, output: Format) -> Non
     from ...analysis.selection import decisions_where
 
     with session.open_store() as store:
-        result = decisions_where(store, condition, limit=limit)
+        result = decisions_where(store, condition, limit=limit, with_scores=output is not None)
     if output:
         write_result(result, output, name="decisions")
         return

@@ -31,6 +31,8 @@ CONTRACT = {
     "job_items": "trace_id span_id job job_run_id status started latency_ms decision_trace_id decision_span_id case_id "
     "linked_trace_id linked_span_id rate n effect fix note",
     "jobs": "job runs last_started last_status explained linked calls cost_usd",
+    "unscored_decisions": "trace_id span_id started service session_id user_id provider model tool_names tool_calls "
+    "reply_text finish_reason error input_tokens output_tokens cost_usd latency_ms completeness claims",
     "decisions": "trace_id span_id started service session_id user_id provider model tool_names tool_calls reply_text "
     "finish_reason error input_tokens output_tokens cost_usd latency_ms completeness scores run_scores claims",
     "trials": "trace_id span_id started decision_trace_id decision_span_id case_id target intervention_id "

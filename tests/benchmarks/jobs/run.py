@@ -12,9 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[3]))
+sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 
-from tests.support.tau_bench import write_weeks
+from tau_bench import write_weeks
 
 DECISIONS, SAMPLES, DELAY_S, CONCURRENCY = 500, 40, 0.02, 64
 MODEL = f"""import asyncio

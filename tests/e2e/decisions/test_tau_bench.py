@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tau_bench import DATA, write_weeks
 
-from tests.support.tau_bench import DATA, write_weeks
 from whyspan.cli.main import main
 from whyspan.ingest.store import Store
 
