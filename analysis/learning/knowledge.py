@@ -1,12 +1,14 @@
 """What a scenario has learned: playbook, book of tests and served bundles, in one folder."""
 
+import ast
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ...ingest.errors import UsageError
+from ...ingest.errors import NotFoundError, UsageError
+from ...ingest.store import Store
 from ...ingest.store.durable import try_lock
 from ..betting import log_e_above
 from .evidence import Book
@@ -21,6 +23,11 @@ _STATUSES = {
     Decision.REFUTED: Status.REFUTED,
     Decision.INCONCLUSIVE: Status.INCONCLUSIVE,
 }
+
+_FIX = (
+    "SELECT claim_id, subject FROM claims WHERE starts_with(claim_id, ?) AND kind = 'fix' AND verdict = 'supported' "
+    "AND starts_with(subject, 'with the rule ') ORDER BY started DESC LIMIT 1"
+)
 
 
 class Knowledge:
@@ -52,6 +59,28 @@ class Knowledge:
         scope = {"scenario": scenario.name, "models": [scenario.proposer.model or scenario.proposer.provider]}
         self.playbook.put(found.lesson, status, evidence=evidence_of(scenario, found), scope=scope)
         self._serve()
+
+    def propose_rule(self, text: str) -> Item:
+        """Adds a rule that waits for a test."""
+        item = self.playbook.put(Lesson(action=text), Status.PROPOSED, evidence={}, scope={})
+        self.playbook.save()
+        return item
+
+    def propose_fix(self, store: Store, claim: str) -> Item:
+        """Adds the rule of a supported fix, which holds on one case so far; NotFoundError when there is none."""
+        with store.connect() as db:
+            found = db.execute(_FIX, [claim.removeprefix("clm_")]).fetchone()
+        if found is None:
+            raise NotFoundError(
+                f"no supported fix that adds a rule has the claim {claim!r}",
+                hint="whyspan sql \"SELECT claim_id, subject FROM claims WHERE kind = 'fix'\"",
+            )
+        rule = found[1].removeprefix("with the rule ")
+        evidence = {"claim": "clm_" + found[0][:12], "level": "case"}
+        lesson = Lesson(action=str(ast.literal_eval(rule)), rationale="a fix that holds on one case")
+        item = self.playbook.put(lesson, Status.PROPOSED, evidence=evidence, scope={})
+        self.playbook.save()
+        return item
 
     def demote(self, item: Item) -> None:
         """Takes a lesson out of service."""

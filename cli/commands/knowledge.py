@@ -43,6 +43,30 @@ def show(session: Session, name: str, as_json: bool) -> None:
         click.echo(f"nothing learned yet\n\nnext: {session.command(f'run --scenario {name} --gens 3')}")
 
 
+@command.command(epilog="Example: whyspan knowledge propose --scenario support --claim 9f2c1b")
+@scenario_option
+@click.option("--rule", default="", metavar="TEXT", help="A rule of your own.")
+@click.option("--claim", default="", metavar="ID", help="A rule that `whyspan fix` has proved on one case.")
+@json_option
+@click.pass_obj
+def propose(session: Session, name: str, rule: str, claim: str, as_json: bool) -> None:
+    """Put a rule on the list of those that the next run tests; what holds on one case is no lesson yet."""
+    from ...analysis.learning.knowledge import open_knowledge
+
+    if bool(rule) == bool(claim):
+        raise UsageError("give either --rule or --claim")
+    with open_knowledge(name) as knowledge:
+        if claim:
+            with session.open_store() as store:
+                item = knowledge.propose_fix(store, claim)
+        else:
+            item = knowledge.propose_rule(rule)
+    if as_json:
+        write_json({"id": item.id, "status": item.status, "lesson": item.lesson.text})
+    else:
+        click.echo(f"{item.id}  {item.status.value}  {printable(item.lesson.text)}")
+
+
 @command.command()
 @scenario_option
 @json_option
