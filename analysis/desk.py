@@ -13,7 +13,7 @@ from typing import Any
 from ..ingest.calls import ModelCall
 from ..ingest.overlays import NO_OVERLAYS, Overlay, Overlays, read_overlays
 from ..ingest.prices import PriceList, read_prices
-from ..ingest.rebuild import load_calls
+from ..ingest.rebuild import load_run
 from ..ingest.settings import load_section, load_settings
 from ..ingest.spans import Span
 from ..ingest.store import Store
@@ -61,7 +61,7 @@ class Desk:
 
     def calls(self, run: str) -> list[ModelCall]:
         """Returns the model calls of a run, in start order."""
-        return self.overlays.apply(load_calls(self.store, self.store.resolve_run(run)))
+        return self.overlays.apply(load_run(self.store, run))
 
     def case(self, run: str, event: str) -> Case:
         """Freezes the decision that RUN and EVENT name."""

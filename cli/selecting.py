@@ -32,10 +32,10 @@ def choose_cases(store: "Store", run: str, event: str, query: str, *, overlays: 
     from ..analysis.questions import freeze_decision
     from ..analysis.selection import select_decisions
     from ..analysis.targets import select
-    from ..ingest.rebuild import load_calls
+    from ..ingest.rebuild import load_calls, load_run
 
     if not query:
-        return [freeze(*select(overlays.apply(load_calls(store, store.resolve_run(run))), event))]
+        return [freeze(*select(overlays.apply(load_run(store, run)), event))]
     if (run, event) != ("last", "last"):
         raise UsageError("give RUN and EVENT or --select, not both")
     cases = []

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from ...ingest.calls import ModelCall
 from ...ingest.errors import NotFoundError, NotReplayableError
+from ...ingest.rebuild import unfold
 from .grammar import parse_target
 from .outcomes import ErrorTarget, JudgeTarget, NoToolTarget, SameCallsTarget, Target
 
@@ -12,9 +13,16 @@ from .outcomes import ErrorTarget, JudgeTarget, NoToolTarget, SameCallsTarget, T
 def select(calls: Sequence[ModelCall], event: str) -> tuple[ModelCall, Target]:
     """Picks the model call that EVENT names among the calls of a run, and the outcome it asks about.
 
+    A request that goes on from an earlier response comes with the conversation before it, where the run holds it.
+
     Raises UsageError for an event that is not in the grammar, NotFoundError when no call has the outcome. A judged
     outcome is asked about the last call: which one has it would take a model to say.
     """
+    call, target = _pick(calls, event)
+    return unfold(call, calls), target
+
+
+def _pick(calls: Sequence[ModelCall], event: str) -> tuple[ModelCall, Target]:
     if not calls:
         raise NotFoundError(
             "the run has no model call",

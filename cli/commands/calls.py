@@ -9,7 +9,7 @@ import click
 from ...ingest.calls import ModelCall
 from ...ingest.errors import NotFoundError, UsageError
 from ...ingest.prices import read_prices
-from ...ingest.rebuild import load_calls
+from ...ingest.rebuild import load_calls, load_run
 from ...ingest.settings import load_section
 from ...ingest.store import Store
 from ..output import Session, write_table
@@ -31,9 +31,7 @@ def command(session: Session, run: str, everything: bool, as_json: bool) -> None
     if everything and run != "last":
         raise UsageError("give a run or --all, not both")
     with session.open_store() as store:
-        calls: Iterator[ModelCall] = (
-            _all_calls(store) if everything else iter(load_calls(store, store.resolve_run(run)))
-        )
+        calls: Iterator[ModelCall] = _all_calls(store) if everything else iter(load_run(store, run))
         calls = read_prices(load_section("prices")).with_costs(calls)
         if as_json:
             for call in calls:

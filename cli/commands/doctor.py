@@ -37,7 +37,7 @@ def command(session: Session, run: str | None, as_json: bool) -> None:
     not replayable  the messages are missing
     """
     with session.open_store() as store:
-        ids = [store.resolve_run(run)] if run else store.all_trace_ids()
+        ids = store.resolve_traces(run) if run else store.all_trace_ids()
         diagnosis = diagnose((store.spans(i), store.logs(i)) for i in ids)
     if as_json:
         write_json(diagnosis.to_json())

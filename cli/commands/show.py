@@ -8,7 +8,7 @@ import click
 from ...analysis.links import links_to, load_links
 from ...analysis.targets import select
 from ...analysis.waterfall import build_waterfall, marks_of
-from ...ingest.rebuild import load_calls
+from ...ingest.rebuild import load_run
 from ..output import Paint, Session, write_json
 from ..report.run_text import render_call, render_run
 
@@ -25,9 +25,10 @@ def command(session: Session, run: str, event: str | None, as_json: bool) -> Non
     the decision they are about.
     """
     with session.open_store() as store:
-        trace_id = store.resolve_run(run)
-        calls = load_calls(store, trace_id)
-        spans = store.spans(trace_id)
+        traces = store.resolve_traces(run)
+        calls = load_run(store, run)
+        spans = [span for trace_id in traces for span in store.spans(trace_id)]
+    trace_id = traces[-1]
     paint = Paint.stdout(session)
     if event is not None:
         call, _ = select(calls, event)

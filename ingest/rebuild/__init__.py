@@ -2,6 +2,7 @@
 
 from .assembly import rebuild_calls
 from .diagnosis import Diagnosis, diagnose
-from .loading import load_calls
+from .loading import load_calls, load_run
+from .unfolding import unfold
 
-__all__ = ["Diagnosis", "diagnose", "load_calls", "rebuild_calls"]
+__all__ = ["Diagnosis", "diagnose", "load_calls", "load_run", "rebuild_calls", "unfold"]

@@ -13,3 +13,15 @@ if TYPE_CHECKING:
 def load_calls(store: "Store", trace_id: TraceId) -> list[ModelCall]:
     """Returns the model calls of one trace, in start order."""
     return rebuild_calls(store.spans(trace_id), store.logs(trace_id))
+
+
+def load_run(store: "Store", reference: str) -> list[ModelCall]:
+    """Returns the model calls that `last`, a trace id or its beginning, or a session id stands for, in start order.
+
+    The traces of a session are one run: a request may hold only what is new since a call in an earlier trace.
+    Raises what `Store.resolve_traces` raises.
+    """
+    traces = store.resolve_traces(reference)
+    spans = [span for trace_id in traces for span in store.spans(trace_id)]
+    logs = [record for trace_id in traces for record in store.logs(trace_id)]
+    return rebuild_calls(spans, logs)

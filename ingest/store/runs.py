@@ -12,22 +12,25 @@ from ..spans import TraceId
 _SHOWN = 5
 
 
-def resolve_run(db: duckdb.DuckDBPyConnection, reference: str) -> TraceId:
-    """Returns the trace that `last`, a trace id or its beginning, or a session id stands for."""
+def resolve_run(db: duckdb.DuckDBPyConnection, reference: str) -> list[TraceId]:
+    """Returns the traces that `last`, a trace id or its beginning, or a session id stands for, the latest first.
+
+    Only a session has several: instrumentations without a root span start a trace for each model call.
+    """
     if reference == "last":
-        return _only(latest_runs(db), reference, db)
+        return _found(latest_runs(db, limit=1), reference, db)
     by_prefix = latest_runs(db, "starts_with(trace_id, ?)", [reference.lower()]) if reference else []
     if len(by_prefix) > 1:
         raise UsageError(
             f"{reference!r} is the beginning of several runs",
             hint="say more of it: " + ", ".join(by_prefix[:_SHOWN]),
         )
-    return _only(by_prefix or latest_runs(db, "session_id = ?", [reference]), reference, db)
+    return _found(by_prefix or latest_runs(db, "session_id = ?", [reference], limit=None), reference, db)
 
 
-def _only(found: list[str], reference: str, db: duckdb.DuckDBPyConnection) -> TraceId:
-    if found:
-        return TraceId(found[0])
+def _found(traces: list[str], reference: str, db: duckdb.DuckDBPyConnection) -> list[TraceId]:
+    if traces:
+        return [TraceId(trace) for trace in traces]
     latest = latest_runs(db)
     if not latest:
         raise NotFoundError(
@@ -38,7 +41,11 @@ def _only(found: list[str], reference: str, db: duckdb.DuckDBPyConnection) -> Tr
 
 
 def latest_runs(
-    db: duckdb.DuckDBPyConnection, condition: str = "true", parameters: Sequence[Any] = (), *, limit: int = _SHOWN + 1
+    db: duckdb.DuckDBPyConnection,
+    condition: str = "true",
+    parameters: Sequence[Any] = (),
+    *,
+    limit: int | None = _SHOWN + 1,
 ) -> list[str]:
     """Returns the ids of the latest runs that meet a condition on trace_id, started and session_id, the latest first.
 
@@ -47,5 +54,5 @@ def latest_runs(
     query = f"""SELECT trace_id FROM (
   SELECT trace_id, min(started) AS started, arg_min(session_id, start_ns) AS session_id
   FROM spans WHERE scope_name IS DISTINCT FROM '{SCOPE_NAME}' GROUP BY trace_id)
-WHERE {condition} ORDER BY started DESC, trace_id LIMIT {limit}"""
+WHERE {condition} ORDER BY started DESC, trace_id {f"LIMIT {limit}" if limit else ""}"""
     return [row[0] for row in db.execute(query, parameters).fetchall()]

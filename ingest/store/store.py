@@ -165,8 +165,15 @@ class Store:
         Of a session with several runs it is the latest. Raises NotFoundError, naming the latest runs, and
         UsageError for a beginning that several runs share.
         """
+        return self.resolve_traces(reference)[-1]
+
+    def resolve_traces(self, reference: str) -> list[TraceId]:
+        """Returns every trace that a reference stands for, in start order: all of a session, else the one run.
+
+        Raises what `resolve_run` raises.
+        """
         with self.connect() as db:
-            return resolve_run(db, reference)
+            return resolve_run(db, reference)[::-1]
 
     def compact(self, *, grace_ns: int = GRACE_NS) -> int:
         """Merges small files; returns the number of merges. What is replaced stays on disk for `grace_ns`."""

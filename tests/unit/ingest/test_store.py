@@ -249,6 +249,8 @@ def test_a_run_is_found_by_last_by_prefix_and_by_session(store: Store) -> None:
     assert store.resolve_run("last") == second
     assert store.resolve_run("AA") == first
     assert store.resolve_run("s-1") == second
+    assert store.resolve_traces("s-1") == [first, second]
+    assert store.resolve_traces("last") == [second]
     with pytest.raises(UsageError, match="several runs") as ambiguous:
         store.resolve_run("a")
     assert first in str(ambiguous.value.hint)
