@@ -14,7 +14,9 @@ from typing import Any
 
 from ...ingest.errors import ConfigError, UsageError
 from ...ingest.settings import load_section, nearest
-from ..writeback.registry import find_target
+
+DEFAULT_TARGETS = ("otlp",)
+"""Where `writeback` sends claims."""
 
 
 class Step(StrEnum):
@@ -64,7 +66,7 @@ class Job:
     """An endpoint that answers them."""
     tests: str = "tests/whyspan"
     """Folder for written tests."""
-    to: tuple[str, ...] = ("otlp",)
+    to: tuple[str, ...] = DEFAULT_TARGETS
     """Targets of `writeback`: `otlp`, `langfuse`, `phoenix`, `mlflow`."""
     endpoint: str = ""
     """OTLP/HTTP endpoint for the target `otlp`; $OTEL_EXPORTER_OTLP_ENDPOINT when empty."""
@@ -108,11 +110,19 @@ def _read(name: str, table: Any) -> Job:
         _check(where, key, value)
     if bool(table.get("select")) == bool(table.get("triage")):
         raise ConfigError(f"{where} needs select or triage, one of the two")
-    lists = {"notify": tuple(table.get("notify", ())), "to": tuple(table.get("to", ["otlp"]))}
-    for target in lists["to"]:
-        find_target(target)
+    lists = {"notify": tuple(table.get("notify", ())), "to": tuple(table.get("to", DEFAULT_TARGETS))}
+    _check_targets(lists["to"])
     values = {**table, **lists, "do": _steps(where, table.get("do", ["why"]))}
     return Job(name=name, **values)
+
+
+def _check_targets(names: tuple[str, ...]) -> None:
+    """Raises UsageError for a target of write-back that there is not; loads them only when one is named."""
+    if names != DEFAULT_TARGETS:
+        from ..writeback.registry import find_target
+
+        for name in names:
+            find_target(name)
 
 
 def _check(where: str, key: str, value: Any) -> None:

@@ -105,8 +105,8 @@ def test_the_budget_of_a_run_is_never_passed_and_the_next_run_goes_on(whyspan: W
 
 
 def test_the_budget_of_a_month_counts_all_runs(whyspan: Whyspan) -> None:
-    define(do='["odds"]', more="samples = 10\nbudget = 45\nbudget_month = 60")
-    assert [run(whyspan)[1]["calls"] for _ in range(3)] == [45, 15, 0]
+    define(do='["odds"]', more="samples = 10\nbudget = 45\nbudget_month = 50")
+    assert [run(whyspan)[1]["calls"] for _ in range(3)] == [45, 5, 0]
 
 
 def test_a_test_is_written_for_what_was_explained(whyspan: Whyspan) -> None:
