@@ -26,6 +26,8 @@ from ..replaying import ReplayArguments, agree, desk_of, replay_options
 from ..report.replay_text import render_replay
 from ..selecting import words
 
+PROMPT = click.Path(exists=True, dir_okay=False, path_type=Path)
+
 
 @click.command(epilog="Example: whyspan replay last tool:forward_email --drop 12 --param temperature=0")
 @click.argument("run", default="last")
@@ -33,7 +35,7 @@ from ..selecting import words
 @click.option("--drop", "drops", multiple=True, metavar="SEG", help="Leave out a piece: its number or words.")
 @click.option("--replace", "replaces", multiple=True, metavar="A=>B", help="Put one text in the place of another.")
 @click.option("--rule", "rules", multiple=True, metavar="TEXT", help="Add a rule to the system prompt.")
-@click.option("--system-file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Another prompt.")
+@click.option("--system-file", "prompt_file", type=PROMPT, metavar="FILE", help="Another system prompt.")
 @click.option("--model", default="", metavar="NAME", help="Ask another model of the same endpoint.")
 @click.option("--param", "params", multiple=True, metavar="K=V", help="Set a parameter; K= takes it away.")
 @click.option("-n", "count", type=click.IntRange(1), default=20, show_default=True, help="Replays of each.")
@@ -69,8 +71,8 @@ def _intervention(case: Case, edits: dict[str, Any]) -> Intervention:
     if edits["drops"]:
         parts.append(_drop(case, edits["drops"]))
     parts += [_replace(text) for text in edits["replaces"]]
-    if edits["system_file"]:
-        parts.append(SystemPrompt(edits["system_file"].read_text("utf-8")))
+    if edits["prompt_file"]:
+        parts.append(SystemPrompt(edits["prompt_file"].read_text("utf-8")))
     parts += [InsertRule(rule) for rule in edits["rules"]]
     if edits["model"]:
         parts.append(SwapModel(edits["model"]))
