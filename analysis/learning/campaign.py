@@ -165,7 +165,9 @@ class Campaign:
         )  # fmt: skip
 
     async def _play(self, number: int, served: Sequence[Lesson], state: RunState) -> Generation:
-        scenario, first = self.bench.scenario, state.ordinal * SAMPLES_OF_A_RUN
+        scenario = self.bench.scenario
+        # Each generation draws anew: a score that comes from the cache would measure nothing.
+        first = state.ordinal * SAMPLES_OF_A_RUN + (number - 1) * scenario.samples
         start_ns = time.time_ns()
         cases = (*scenario.explored, *self.extra)
         plays = await at_once(

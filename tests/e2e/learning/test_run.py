@@ -84,7 +84,10 @@ def test_a_lesson_that_helps_is_learned_and_kept_and_a_decoy_is_refused(
     }
     assert report["served"] == ["When a customer writes: name the ticket number"]
     assert [r["lessons_admitted"] for r in rows("SELECT * FROM scenarios")] == [1]
-    assert len(rows("SELECT * FROM runs WHERE generation = 2 AND score = 1 AND scenario = 'replies'")) > 3
+    by_generation = (
+        "SELECT generation, avg(score) AS score FROM runs WHERE generation IS NOT NULL GROUP BY 1 ORDER BY 1"
+    )
+    assert [row["score"] for row in rows(by_generation)] == [0.0, 1.0, 1.0]
     assert rows("SELECT count(*) AS n FROM claims WHERE kind = 'lesson' AND scope = 'population'") == [{"n": 2}]
     assert rows("SELECT count(*) AS n FROM scores WHERE name = 'score' AND value = 0")[0]["n"] > 0
     again = run_json(capsys, "--gens", "2")
