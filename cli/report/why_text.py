@@ -8,6 +8,7 @@ from ...analysis.attribution.result import Claim as Cause
 from ...analysis.attribution.result import Kind, Stop
 from ...analysis.attribution.why import WhyReport
 from ...analysis.segments import Segment, fold
+from ...analysis.targets import SameCallsTarget
 from ...ingest.calls import Grade
 from ..output import Paint, shorten, text_width
 
@@ -42,6 +43,9 @@ def render_why(report: WhyReport, paint: Paint) -> Iterator[str]:
     if not result.claims:
         yield paint(STOP_WORDS[result.stop], bold=True) if result.stop in STOP_WORDS else ""
         yield f"  as recorded    {rate_words(result.baseline)}"
+        if result.stop is Stop.RARE and isinstance(case.target, SameCallsTarget):
+            events = " or ".join(dict.fromkeys(f"tool:{name}" for name, _ in case.target.calls))
+            yield f"  The arguments vary: ask about {paint(events)}, whatever they are."
         yield ""
     yield from _notes(report, paint)
 
