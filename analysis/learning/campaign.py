@@ -64,8 +64,8 @@ class Proposal:
             "lesson_id": found.lesson.id,
             "decision": found.decision.value,
             "reason": self.reason,
-            "score_without": found.rates[0],
-            "score_with": found.rates[1],
+            "score_without": found.rates[0] if found.measured.blocks else None,
+            "score_with": found.rates[1] if found.measured.blocks else None,
             "effect": found.measured.effect,
             "interval": list(found.measured.interval),
             "e_value": e_value(found.measured.log_help),
@@ -121,7 +121,8 @@ class RunState:
     ordinal: int
     """Which run of the scenario it is, from 1: other runs draw other samples."""
     epoch: str
-    strategy: str
+    kind: str
+    """A strategy, or `retest`."""
     served: tuple[str, ...]
     """Ids of the lessons that were served when it began."""
     waiting: tuple[str, ...]
@@ -131,7 +132,7 @@ class RunState:
     @property
     def run(self) -> str:
         """Id of the run."""
-        return digest([self.ordinal, self.epoch, self.strategy, list(self.served)])[:16]
+        return digest([self.ordinal, self.epoch, self.kind, list(self.served)])[:16]
 
 
 @dataclass
@@ -148,7 +149,7 @@ class Campaign:
 
     async def run(self, generations: int) -> RunReport:
         """Plays generations; raises BudgetExceededError when a cap ends them, to be continued by the same command."""
-        state = start_run(self.knowledge, self.bench.scenario.epoch, self.strategy)
+        state = start_run(self.knowledge, self.bench.scenario.epoch, self.strategy.value)
         started = time.time_ns()
         served = [lesson for lesson in self.knowledge.lessons() if lesson.id in state.served]
         played: list[Generation] = []
@@ -252,17 +253,20 @@ class Campaign:
         end_run(self.knowledge, state)
 
 
-def start_run(knowledge: Knowledge, epoch: str, strategy: Strategy) -> RunState:
-    """Returns the state of the run that was stopped, when it is of the same kind, else that of a new one."""
+def start_run(knowledge: Knowledge, epoch: str, kind: str) -> RunState:
+    """Returns the state of the run that was stopped, when it is of the same kind, else that of a new one.
+
+    The kind is a strategy, or `retest`. A strategy of `none` serves nothing.
+    """
     path = knowledge.folder / RUN_FILE
     last = _read_state(path)
-    if last is not None and not last.is_done and (last.epoch, last.strategy) == (epoch, strategy.value):
+    if last is not None and not last.is_done and (last.epoch, last.kind) == (epoch, kind):
         return last
     knowledge.begin_epoch(epoch)
-    served = () if strategy is Strategy.NONE else tuple(sorted(i.id for i in knowledge.playbook.active()))
+    served = () if kind == Strategy.NONE else tuple(sorted(i.id for i in knowledge.playbook.active()))
     waiting = tuple(sorted(i.lesson.id for i in knowledge.playbook.items if i.status is Status.PROPOSED))
     ordinal = last.ordinal + 1 if last else 1
-    state = RunState(ordinal=ordinal, epoch=epoch, strategy=strategy.value, served=served, waiting=waiting)
+    state = RunState(ordinal=ordinal, epoch=epoch, kind=kind, served=served, waiting=waiting)
     write_whole(path, json.dumps(asdict(state), indent=1))
     return state
 

@@ -164,7 +164,7 @@ class Finding:
     measured: Measurement
     decision: Decision
     rates: tuple[float, float]
-    """Mean scores without and with it, over the confirming cases."""
+    """Mean scores without and with it, over the cases asked this time; not a number when there were none."""
 
 
 def finding_span(scenario: Scenario, found: Finding, strategy: Strategy, place: Place, *, parent: str) -> Span:
@@ -194,7 +194,8 @@ def finding_span(scenario: Scenario, found: Finding, strategy: Strategy, place: 
         names.LESSON_DECISION: found.decision.value,
         names.LESSON_HELDOUT: len(measured.heldout),
     }
-    return learning_span(place, names.KIND_CLAIM, f"lesson {found.lesson.id[:12]}", attributes, parent=parent)
+    known = {key: value for key, value in attributes.items() if value == value}  # Not a number: nothing was measured.
+    return learning_span(place, names.KIND_CLAIM, f"lesson {found.lesson.id[:12]}", known, parent=parent)
 
 
 def e_value(log: float) -> float:

@@ -1,6 +1,7 @@
 """Tests lessons again: evidence for those in force keeps growing, and what does harm by now is taken out of service."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .bench import SAMPLES_OF_A_RUN, Bench
@@ -10,7 +11,7 @@ from .gate import Decision, Measurement, Strategy
 from .knowledge import Knowledge, evidence_of
 from .playbook import Item, Status
 from .records import Finding, Place, all_spans, finding_span
-from .testing import Tester
+from .testing import Pair, Tester, mean_scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +30,7 @@ async def retest(bench: Bench, knowledge: Knowledge, strategy: Strategy, *, budg
     `budget` is how many pairs of cases there may be in all; they are shared evenly. Evidence multiplies: it is that of
     all pairs since the first.
     """
-    state = start_run(knowledge, bench.scenario.epoch, strategy)
+    state = start_run(knowledge, bench.scenario.epoch, "retest")
     due = [i for i in knowledge.playbook.items if i.status in (Status.ACTIVE, Status.RETEST_DUE)]
     each = budget // max(len(due), 1)
     results = [await _retest(bench, knowledge, strategy, state, item, each) for item in due]
@@ -48,7 +49,7 @@ async def _retest(
     else:
         pairs = await tester.pairs(bench.scenario.confirming[:most], item.lesson, served, first=first)
         plays = [play for pair in pairs for play in (*pair.without, *pair.changed)]
-        found = _more(bench, knowledge, state, item, tuple(p.block for p in pairs))
+        found = _more(bench, knowledge, state, item, pairs)
         _update(bench, knowledge, item, found)
     claim = finding_span(bench.scenario, found, strategy, place, parent="")
     bench.store.write([*all_spans(plays), claim])
@@ -56,11 +57,12 @@ async def _retest(
     return Retest(item=item, status=now.status if now else item.status, finding=found)
 
 
-def _more(bench: Bench, knowledge: Knowledge, state: RunState, item: Item, blocks: tuple[float, ...]) -> Finding:
-    """Adds blocks to the evidence of a lesson; the decision is REFUTED when all of them show harm."""
+def _more(bench: Bench, knowledge: Knowledge, state: RunState, item: Item, pairs: Sequence[Pair]) -> Finding:
+    """Adds pairs to the evidence of a lesson; the decision is REFUTED when all of them together show harm."""
     epoch = bench.scenario.epoch
     earlier = [e for e in knowledge.book.results(item.lesson.id, epoch=epoch) if e.run != state.run]
     first = earlier[0]
+    blocks = tuple(p.block for p in pairs)
     drawn = (*(d for entry in earlier for d in entry.blocks), *blocks)
     measured = Measurement(number=first.number, alpha=first.alpha, blocks=drawn, heldout=first.heldout)
     decision = Decision.REFUTED if measured.is_harmful else Decision.ADMITTED
@@ -70,7 +72,7 @@ def _more(bench: Bench, knowledge: Knowledge, state: RunState, item: Item, block
             decision=decision.value, blocks=blocks,
         )
     )  # fmt: skip
-    return Finding(lesson=item.lesson, measured=measured, decision=decision, rates=(0.0, measured.effect))
+    return Finding(lesson=item.lesson, measured=measured, decision=decision, rates=mean_scores(pairs))
 
 
 def _update(bench: Bench, knowledge: Knowledge, item: Item, found: Finding) -> None:

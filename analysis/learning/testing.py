@@ -1,5 +1,6 @@
 """Tests of lessons: matched pairs of cases, with the lesson and without, until the gate has decided."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -91,8 +92,15 @@ def _finding(
     whole = Measurement(
         number=measured.number, alpha=measured.alpha, blocks=measured.blocks, heldout=tuple(p.block for p in kept)
     )
-    before, after = (sum(pair.scores[side] for pair in pairs) / len(pairs) if pairs else 0.0 for side in (0, 1))
-    return Finding(lesson=lesson, measured=whole, decision=judge(whole, strategy), rates=(before, after))
+    return Finding(lesson=lesson, measured=whole, decision=judge(whole, strategy), rates=mean_scores(pairs))
+
+
+def mean_scores(pairs: Sequence[Pair]) -> tuple[float, float]:
+    """Returns the mean scores without and with a lesson; not a number where no pair was drawn."""
+    if not pairs:
+        return math.nan, math.nan
+    without, changed = zip(*(pair.scores for pair in pairs), strict=True)
+    return sum(without) / len(pairs), sum(changed) / len(pairs)
 
 
 def _mean(plays: Sequence[Play]) -> float:

@@ -32,11 +32,14 @@ def _proposal(proposal: "Proposal", paint: Paint) -> Iterator[str]:
     measured, (low, high) = found.measured, found.measured.interval
     word = found.decision.value
     yield f"{paint(word, fg=_COLOURS[word], bold=True)}  {paint(shorten(found.lesson.text, 90))}"
-    yield (
-        f"    {proposal.role}, generation {proposal.generation}: score {found.rates[0]:.2f} without, "
-        f"{found.rates[1]:.2f} with it over {len(measured.blocks)} cases; "
-        f"effect {measured.effect:+.2f} [{low:+.2f}, {high:+.2f}]"
-    )
+    origin = f"    {proposal.role}, generation {proposal.generation}: "
+    if measured.blocks:
+        yield (
+            f"{origin}score {found.rates[0]:.2f} without, {found.rates[1]:.2f} with it over {len(measured.blocks)} "
+            f"cases; effect {measured.effect:+.2f} [{low:+.2f}, {high:+.2f}]"
+        )
+    else:
+        yield f"{origin}too few cases to test it on"
     yield f"    {proposal.reason}"
 
 

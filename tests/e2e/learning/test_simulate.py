@@ -1,6 +1,10 @@
 """`whyspan simulate`: crossed and paired variables, errors that are no zeros, a race, and SQL over the runs."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +79,25 @@ def test_the_same_sweep_again_pays_for_what_is_missing_only(folder: Path, capsys
     capsys.readouterr()
     simulate(folder, capsys, sweep, code=ExitCode.OK)
     assert len((folder / "calls.txt").read_text().splitlines()) == 8
+
+
+def test_a_killed_sweep_goes_on_without_repeating_what_was_answered(folder: Path) -> None:
+    (folder / "model.py").write_text(
+        "import time\n" + MODEL.replace("    if request", "    time.sleep(0.1)\n    if request")
+    )
+    (folder / "sweep.yaml").write_text(SWEEP.replace("RUNS", "12").replace(', ["model.py:broken", what]', ""))
+    words = [sys.executable, "-m", "whyspan", "simulate", "--config", "sweep.yaml"]
+    killed = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    calls, deadline = folder / "calls.txt", time.monotonic() + 60
+    while time.monotonic() < deadline and not (calls.exists() and len(calls.read_text().splitlines()) >= 10):
+        time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert 10 <= len(calls.read_text().splitlines()) < 24
+    subprocess.run(words, stdout=subprocess.DEVNULL, check=True)
+    assert len(calls.read_text().splitlines()) <= 24 + 2  # those in flight
+    with Store.open(".whyspan") as store:
+        assert run_query(store, "SELECT count(*) FROM runs WHERE parent_simulation_id IS NOT NULL").rows == ((24,),)
 
 
 def test_a_race_stops_what_is_beaten(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
