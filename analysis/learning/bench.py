@@ -19,7 +19,7 @@ from ..replay.engine import ReplayEngine
 from ..replay.models import ModelChoice
 from ..replay.prices import NO_PRICES
 from ..replay.reply_store import SqliteReplyStore
-from .evaluators import Evaluator
+from .evaluators import Evaluator, schema_score
 from .lessons import Lesson, bundle_id, with_lessons
 from .players import Player
 from .records import Play
@@ -60,7 +60,9 @@ class Bench:
         request = with_lessons(api, self.scenario.request(case, variables), lessons)
         engine = self._engine(self.scenario.proposer, case.frozen)
         stored, cached = one(await engine.sample(request, FIRST_SAMPLE + sample, 1))
-        score = await self._evaluator.score(case.input, stored.completion.reply, case.expect)
+        reply, schema = stored.completion.reply, self.scenario.output_schema
+        wrong = schema_score(schema, reply.text) if schema else None
+        score = wrong or await self._evaluator.score(case.input, reply, case.expect)
         return Play(
             scenario=self.scenario.name, epoch=self.scenario.epoch, case=case, bundle=bundle_id(lessons), api=api,
             provider=self.scenario.proposer.provider, request=request, stored=stored, score=score, cached=cached,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+import jsonschema
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
@@ -238,6 +239,18 @@ class Evaluator:
             return read_score(json.loads(found[0] if found else answer), "the judge")
         except (ValueError, FormatError) as error:
             raise UpstreamError(f"the judge gave no score but {answer[:120]!r}") from error
+
+
+def schema_score(schema: Mapping[str, Json], text: str) -> Score | None:
+    """Returns the score of a text that is not the JSON it should be, which is 0; None when it is."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return Score(score=0.0, feedback=("answer with JSON and nothing else",))
+    problem = next(iter(jsonschema.Draft202012Validator(dict(schema)).iter_errors(value)), None)
+    if problem is None:
+        return None
+    return Score(score=0.0, feedback=(f"in the JSON of the answer, {problem.json_path}: {problem.message}",))
 
 
 def read_score(value: Any, place: str) -> Score:

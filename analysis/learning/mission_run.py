@@ -24,8 +24,6 @@ from .mission import Mission, Step, inputs_digest
 from .players import Player
 from .verifiers import Verdict, Verifier
 
-MISSION_FILE = "whyspan.mission.file"
-
 
 class StepStatus(StrEnum):
     """How a step stands."""
@@ -225,7 +223,7 @@ class MissionRun:
             names.MISSION_STEPS: len(self.mission.steps),
             names.MISSION_PASSED: len(passed),
             names.MISSION_NOTE: note,
-            MISSION_FILE: str(self.mission.path),
+            names.MISSION_FILE: str(self.mission.path),
         }
         # A finished span is never changed: each time a mission stops is another span.
         own = SpanId(span_id_of("mission", self._trace_id, str(started)))
@@ -249,10 +247,10 @@ def trace_of(mission: str) -> TraceId:
 
 def file_of(store: Store, mission: str) -> Path:
     """Returns the file of a mission that was run before; NotFoundError when there was none."""
-    spans = [s for s in store.spans(trace_of(mission)) if MISSION_FILE in s.attributes]
+    spans = [s for s in store.spans(trace_of(mission)) if names.MISSION_FILE in s.attributes]
     if not spans:
         raise NotFoundError(
             f"no mission {mission!r} has stopped in this store",
             hint="start it, or go on after a crash, with: whyspan mission run --mission-file FILE",
         )
-    return Path(str(max(spans, key=lambda s: s.end_ns).attributes[MISSION_FILE]))
+    return Path(str(max(spans, key=lambda s: s.end_ns).attributes[names.MISSION_FILE]))

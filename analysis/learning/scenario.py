@@ -68,6 +68,7 @@ class Scenario:
     """Samples of each case in a pair: more for a model that is noisy."""
     input_schema: Mapping[str, Json] = field(default_factory=dict)
     output_schema: Mapping[str, Json] = field(default_factory=dict)
+    """JSON Schema of what the proposer must answer; empty for text. Another answer is worth nothing."""
 
     @cached_property
     def explored(self) -> tuple[ScenarioCase, ...]:
@@ -100,7 +101,13 @@ class Scenario:
     @cached_property
     def epoch(self) -> str:
         """What scores and what is scored: evidence of another epoch does not count."""
-        parts = [self.evaluator.fingerprint, self.proposer.to_json(), self.proposer.system, self.proposer.prompt]
+        parts = [
+            self.evaluator.fingerprint,
+            dict(self.output_schema),
+            self.proposer.to_json(),
+            self.proposer.system,
+            self.proposer.prompt,
+        ]
         return "ep_" + digest(parts)[:12]
 
     def api_of(self, case: ScenarioCase) -> Api:

@@ -11,7 +11,7 @@ from .lessons import Lesson
 from .records import Finding, Play
 from .scenario import ScenarioCase
 
-BATCH = 8
+BATCH = 4
 """Cases asked at once; the gate looks after each batch."""
 
 

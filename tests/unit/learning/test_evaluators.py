@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from whyspan.analysis.learning.evaluators import Evaluator, Score, read_evaluator
+from whyspan.analysis.learning.evaluators import Evaluator, Score, read_evaluator, schema_score
 from whyspan.analysis.learning.players import Player
 from whyspan.analysis.learning.sandbox import Sandbox
 from whyspan.analysis.learning.yaml_files import read_table
@@ -70,6 +70,19 @@ def test_pytest_scores_the_share_of_tests_that_pass(tmp_path: Path) -> None:
     found = score(tmp_path, yaml, ModelReply(text=code))
     assert (found.score, found.metrics["tests"]) == (0.5, 2)
     assert found.feedback == ("assert 1 == 2",)
+
+
+@pytest.mark.parametrize(
+    ("text", "feedback"),
+    [
+        ("five", "answer with JSON and nothing else"),
+        ('{"n": "5"}', "in the JSON of the answer, $.n: '5' is not of type 'integer'"),
+    ],
+)
+def test_an_answer_that_breaks_the_output_schema_is_worth_nothing(text: str, feedback: str) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    assert schema_score(schema, text) == Score(score=0.0, feedback=(feedback,))
+    assert schema_score(schema, '{"n": 5}') is None
 
 
 def test_a_judge_scores_by_a_rubric(tmp_path: Path) -> None:
