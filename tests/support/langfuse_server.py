@@ -201,7 +201,7 @@ def _score_v1(score: Mapping[str, Any]) -> dict[str, Any]:
     value, label = score["value"], None
     if isinstance(value, str):
         value, label = 0, value
-    of_trace = {"userId": None, "tags": [], "environment": "default"}
+    of_trace: dict[str, Any] = {"userId": None, "tags": [], "environment": "default"}
     return {"metadata": {}, **known, **score, "value": value, "stringValue": label, "trace": of_trace}
 
 

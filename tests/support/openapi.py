@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from backend_server import Answer, Call
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 
