@@ -6,7 +6,7 @@ Going through the replay engine gives all of them its budget, limits, retries an
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,9 @@ class Player:
         if self.command or self.provider in COMMAND_LINES:
             return CommandLine(self), Limits()
         chosen = choose_model()
+        named = [replace(entry, match={}) for entry in chosen.entries if entry.name == self.provider]
+        if named:  # It is meant by its name, whatever recorded calls it is for.
+            chosen = replace(chosen, entries=tuple(named))
         return chosen.open(self._case), chosen.limits(self._case)
 
     @property

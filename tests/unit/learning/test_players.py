@@ -83,6 +83,24 @@ def test_an_agent_behind_a_url_is_asked_over_http() -> None:
     assert failed.value.transient
 
 
+class ChatServer(Backend):
+    """A chat completions endpoint that says which model it was asked for."""
+
+    def answer(self, call: Call) -> Answer:
+        message = {"role": "assistant", "content": f"{call.body['model']} at {call.path}"}
+        return Answer(body={"choices": [{"message": message, "finish_reason": "stop"}]})
+
+
+def test_an_entry_of_the_settings_is_meant_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with ChatServer().running() as server:
+        Path("whyspan.toml").write_text(
+            f'[providers.other]\nbase_url = "http://127.0.0.1:9"\n'
+            f'[providers.mine]\nmatch = {{ service = "billing" }}\nbase_url = "{server.url}/v1"\n'
+        )
+        assert ask(Player(provider="mine", model="m")) == "m at /v1/chat/completions"
+
+
 def test_a_request_has_the_form_of_the_provider_it_goes_to() -> None:
     claude = Player(provider="anthropic", model="claude-haiku-4-5", system="S", parameters={"temperature": 0})
     assert claude.api is Api.ANTHROPIC_MESSAGES
