@@ -53,9 +53,7 @@ def test_the_wheel_runs_beside_foreign_folders_of_the_same_names(built: Path, tm
         f"import sys; sys.path.insert(0, {str(site)!r}); import whyspan; from whyspan.cli.main import main; "
         "print(whyspan.__file__); sys.exit(main(['why', '--help']))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=project, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=project, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0] == str(site / "whyspan/__init__.py")
 
