@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
 
 from ...ingest.calls import Api
-from ...ingest.errors import ConfigError, NotReplayableError
+from ...ingest.errors import NotReplayableError
+from ...ingest.plugins import load_plugins
 from .form import RequestForm
 
 GROUP = "whyspan.forms"
@@ -15,13 +15,7 @@ GROUP = "whyspan.forms"
 @cache
 def forms() -> Mapping[str, RequestForm]:
     """Returns API name → form; ConfigError when an installed package registers something that cannot be loaded."""
-    found: dict[str, RequestForm] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
-        try:
-            found[entry.name] = entry.load()()
-        except (ImportError, AttributeError, TypeError) as error:
-            raise ConfigError(f"the request form {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
-    return found
+    return {name: make() for name, make in load_plugins(GROUP, "request form").items()}
 
 
 def form_of(api: Api) -> RequestForm:

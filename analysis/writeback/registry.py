@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
 
-from ...ingest.errors import ConfigError, UsageError
+from ...ingest.errors import UsageError
+from ...ingest.plugins import load_plugins
 from ...ingest.settings import nearest
 from .delivery import OpenTarget
 
@@ -18,13 +18,7 @@ def targets() -> Mapping[str, OpenTarget]:
 
     Raises ConfigError when an installed package registers something that cannot be imported.
     """
-    found: dict[str, OpenTarget] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
-        try:
-            found[entry.name] = entry.load()
-        except (ImportError, AttributeError) as error:
-            raise ConfigError(f"the target {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
-    return found
+    return load_plugins(GROUP, "target")
 
 
 def find_target(name: str) -> OpenTarget:

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
 
-from ..errors import ConfigError
+from ..plugins import load_plugins
 from .partial import Dialect
 
 GROUP = "whyspan.dialects"
@@ -17,13 +16,4 @@ def dialects() -> Mapping[str, Dialect]:
 
     Raises ConfigError when an installed package registers something that cannot be imported or called.
     """
-    found: dict[str, Dialect] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
-        try:
-            dialect = entry.load()
-        except (ImportError, AttributeError) as error:
-            raise ConfigError(f"the dialect {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
-        if not callable(dialect):
-            raise ConfigError(f"the dialect {entry.name!r} ({entry.value}) is not a function")
-        found[entry.name] = dialect
-    return found
+    return load_plugins(GROUP, "dialect")

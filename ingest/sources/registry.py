@@ -3,10 +3,9 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cache
-from importlib.metadata import entry_points
 from typing import TypeAlias
 
-from ..errors import ConfigError
+from ..plugins import load_plugins
 from .source import Source
 
 GROUP = "whyspan.sources"
@@ -21,10 +20,4 @@ def sources() -> Mapping[str, OpenSource]:
 
     Raises ConfigError when an installed package registers something that cannot be imported.
     """
-    found: dict[str, OpenSource] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
-        try:
-            found[entry.name] = entry.load()
-        except (ImportError, AttributeError) as error:
-            raise ConfigError(f"the source {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
-    return found
+    return load_plugins(GROUP, "source")

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
 
 from ....ingest.calls import Api
-from ....ingest.errors import ConfigError, NotReplayableError
+from ....ingest.errors import NotReplayableError
+from ....ingest.plugins import load_plugins
 from .http import Wire
 
 GROUP = "whyspan.providers"
@@ -15,13 +15,7 @@ GROUP = "whyspan.providers"
 @cache
 def wires() -> Mapping[str, Wire]:
     """Returns API name → wire; ConfigError when an installed package registers something that cannot be loaded."""
-    found: dict[str, Wire] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
-        try:
-            found[entry.name] = entry.load()()
-        except (ImportError, AttributeError, TypeError) as error:
-            raise ConfigError(f"the provider {entry.name!r} ({entry.value}) cannot be loaded: {error}") from error
-    return found
+    return {name: make() for name, make in load_plugins(GROUP, "provider").items()}
 
 
 def wire_of(api: Api) -> Wire:
