@@ -3,6 +3,7 @@
 import asyncio
 import dataclasses
 import logging
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from ..ingest.store.rolling_status import RollerStatus
 logger = logging.getLogger(__name__)
 
 _RESTART_PAUSE_S = 1.0
+_ALLOCATION = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "2", "MALLOC_TRIM_THRESHOLD_": "1000000"}
+"""Batches come and go: without this, allocators keep several times what a batch needs."""
 
 
 class RollerProcess:
@@ -51,7 +54,8 @@ class RollerProcess:
         module = f"{__name__.split('.')[0]}.ingest.store.rolling"
         pipe = asyncio.subprocess.PIPE
         command = (sys.executable, "-m", module, *self._arguments)
-        self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe)
+        environ = {**_ALLOCATION, **os.environ}
+        self._process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, env=environ)
         return self._process
 
     async def _keep_alive(self, process: asyncio.subprocess.Process) -> None:

@@ -28,7 +28,7 @@ MAX_BYTES = 256 << 20
 """A file is not merged any more once it has this size."""
 GRACE_NS = 600 * 10**9
 """How long replaced files stay on disk."""
-_MEMORY = "192MB"
+_MEMORY = "128MB"
 _GROUP_BYTES = 4 << 20
 """Compressed bytes per row group: looking up one trace reads whole row groups."""
 _LEVELS = {"hot": 1, "hour": 3, "day": 9}

@@ -14,7 +14,7 @@ from .manifest import Manifest
 from .parquet import read_keys
 from .schema import TABLES
 
-_REMEMBERED_KEYS = 500_000
+_REMEMBERED_KEYS = 200_000
 
 
 class KnownKeys:

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from .bodies import trace_of, unfold
 from .quoting import parquet, quote_list
+from .schema import TABLES
 from .views import FILE_VIEWS, MACROS, VIEWS
 
 Snapshot = Mapping[str, Sequence[str]]
@@ -26,6 +29,7 @@ def connect(
     """
     db = duckdb.connect(":memory:")
     db.execute("SET TimeZone = 'UTC'")
+    db.execute("SET parquet_metadata_cache = true")  # a dozen views look at the same files
     for kind, view in FILE_VIEWS.items():
         db.execute(f"CREATE VIEW {view} AS SELECT * FROM {parquet(snapshot[kind])}")
     cached = lru_cache(maxsize=_CACHED_TRACES)(bodies)
@@ -39,15 +43,13 @@ def connect(
     return db
 
 
-def read_trace(paths: Sequence[str], trace_id: str, order: str) -> list[dict[str, Any]]:
-    """Returns the rows that files hold of one trace."""
-    if not paths:
-        return []
-    with duckdb.connect(":memory:") as db:
-        query = f"SELECT * FROM {parquet(paths)} WHERE trace_id = ? ORDER BY {order}"
-        table: pa.Table = db.sql(query, params=[trace_id]).to_arrow_table()
-        rows: list[dict[str, Any]] = table.to_pylist()
-        return rows
+def read_trace(paths: Sequence[str], kind: str, trace_id: str) -> list[dict[str, Any]]:
+    """Returns the rows that files hold of one trace, in their order; columns that older files lack are None."""
+    spec = TABLES[kind]
+    lacking = dict.fromkeys(spec.schema.names)
+    tables = [pq.read_table(path, filters=[("trace_id", "=", trace_id)]) for path in paths]
+    rows = [{**lacking, **row} for table in tables for row in table.to_pylist()]
+    return sorted(rows, key=itemgetter(spec.order))
 
 
 def read_traces(paths: Sequence[str], trace_ids: Sequence[str], order: str) -> dict[str, list[dict[str, Any]]]:

@@ -23,7 +23,7 @@ from .wal import Frame, Retirement, list_segments, read_segment, retire_segment
 
 logger = logging.getLogger(__name__)
 
-BATCH_BYTES = 32 << 20
+BATCH_BYTES = 16 << 20
 """WAL bytes turned into Parquet at a time; bounds the memory of a roll."""
 
 

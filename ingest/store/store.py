@@ -193,7 +193,7 @@ class Store:
 
     def _rows(self, kind: str, trace_id: str) -> list[dict[str, Any]]:
         files = self._manifest.files_of(kind, [trace_id])
-        return read_trace(self._absolute(files), trace_id, TABLES[kind].order)
+        return read_trace(self._absolute(files), kind, trace_id)
 
     def _rows_by_trace(self, kind: str, trace_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
         files = self._manifest.files_of(kind, trace_ids)

@@ -4,7 +4,7 @@ import random
 import resource
 import time
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import duckdb
@@ -36,7 +36,8 @@ def measure(folder: Path, *, spans: int) -> None:
         wanted = iter(random.Random(1).sample(traces, 20))
         _report("spans of a trace by id", lambda: store.spans(TraceId(next(wanted))))
         with store.connect() as db:
-            day = "started > (SELECT max(started) FROM spans) - INTERVAL 1 DAY"
+            [(newest,)] = db.execute("SELECT max(started) FROM spans").fetchall()
+            day = f"started > TIMESTAMP '{newest}' - INTERVAL 1 DAY"
             for name, query in (
                 ("tokens, cost, errors by run, last day",
                  f"SELECT trace_id, sum(input_tokens), sum(cost_usd), count(error) FROM spans WHERE {day} GROUP BY 1"),
@@ -65,32 +66,47 @@ def _report(name: str, action: Callable[[], object]) -> None:
 
 
 def _write_day(store: Store, day: int, count: int) -> list[str]:
+    """Writes spans whose ids and times are the day's own; what they say is the same every day."""
     rnd = np.random.default_rng(day)
     traces = [rnd.bytes(16).hex() for _ in range(count // _SPANS_PER_TRACE)]
     number = len(traces) * _SPANS_PER_TRACE
+    ids = rnd.bytes(8 * number).hex()
     start_ns = (1_790_000_000 + day * 86_400) * 10**9 + np.sort(rnd.integers(0, 86_400 * 10**9, number))
-    is_call = rnd.random(number) < 0.3
     columns = {
-        "trace_id": np.repeat(traces, _SPANS_PER_TRACE),
-        "span_id": [rnd.bytes(8).hex() for _ in range(number)],
-        "name": np.where(is_call, "chat", "step"),
-        "kind": np.ones(number, np.int32),
+        **_content(number),
+        "trace_id": pa.array(np.repeat(traces, _SPANS_PER_TRACE)),
+        "span_id": pa.array([ids[at : at + 16] for at in range(0, len(ids), 16)]),
         "started": pa.array(start_ns // 1000, pa.timestamp("us")),
-        "start_ns": start_ns.astype(np.uint64),
-        "end_ns": (start_ns + 10**8).astype(np.uint64),
-        "service": np.char.add("agent-", rnd.integers(0, 8, number).astype(str)),
-        "scope_name": np.full(number, "lib"),
-        "operation": pa.array(np.where(is_call, "chat", "step")),
-        "request_model": pa.array(
-            [f"model-{n}" if c else None for n, c in zip(rnd.integers(0, 5, number), is_call, strict=True)]
-        ),
-        "input_tokens": rnd.integers(0, 9000, number),
-        "cost_usd": rnd.random(number),
-        "tool_names": pa.array([["refund"] if x < 0.01 else [] for x in rnd.random(number)], pa.list_(pa.string())),
-        "error": pa.array(["boom" if x < 0.02 else None for x in rnd.random(number)], pa.string()),
-        "has_content": is_call,
+        "start_ns": pa.array(start_ns.astype(np.uint64)),
+        "end_ns": pa.array((start_ns + 10**8).astype(np.uint64)),
     }
-    arrays = [pa.array(columns[f.name]).cast(f.type) if f.name in columns else pa.nulls(number, f.type) for f in SPANS]
+    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(number, f.type) for f in SPANS]
     file = write_file(Layout(store.path), "spans", pa.Table.from_arrays(arrays, schema=SPANS), tier="day")
     store._manifest.replace([], [file])
     return traces
+
+
+@cache
+def _content(number: int) -> dict[str, pa.Array]:
+    rnd = np.random.default_rng(0)
+    is_call = rnd.random(number) < 0.3
+    empty = pa.array([[]] * number, SPANS.field("attributes").type)
+    return {
+        "name": pa.array(np.where(is_call, "chat", "step")),
+        "kind": pa.array(np.ones(number, np.int32)),
+        "service": pa.array(np.char.add("agent-", rnd.integers(0, 8, number).astype(str))),
+        "scope_name": pa.array(np.full(number, "lib")),
+        "operation": pa.array(np.where(is_call, "chat", "step")),
+        "request_model": pa.array(["gpt-5" if call else None for call in is_call], pa.string()),
+        "input_tokens": pa.array(rnd.integers(0, 9000, number)),
+        "cost_usd": pa.array(rnd.random(number)),
+        "tool_names": pa.array([["refund"] if x < 0.01 else [] for x in rnd.random(number)], pa.list_(pa.string())),
+        "error": pa.array(["boom" if x < 0.02 else None for x in rnd.random(number)], pa.string()),
+        "has_content": pa.array(is_call),
+        "attributes": empty,
+        "events": pa.array([[]] * number, SPANS.field("events").type),
+        "links": pa.array([[]] * number, SPANS.field("links").type),
+        "resource": pa.array(np.full(number, "{}")),
+        "scope": pa.array(np.full(number, "{}")),
+        **{name: pa.array(np.zeros(number, np.int32)) for name in ("status_code", "flags")},
+    }
