@@ -73,7 +73,7 @@ class Remote:
         auth = httpx.BasicAuth(account.user, account.password) if account.user else None
         headers = {"user-agent": "whyspan", **account.headers}
         try:
-            self._client = httpx.Client(base_url=account.base_url, auth=auth, headers=headers, timeout=timeout_s)
+            self._client = httpx.Client(auth=auth, headers=headers, timeout=timeout_s)
         except httpx.InvalidURL as error:
             raise ConfigError(f"{account.base_url!r} is not a URL: {error}") from error
 
@@ -117,7 +117,8 @@ class Remote:
         """Returns the body of the answer; errors as for `get`."""
 
         def request() -> httpx.Response:
-            return self._client.request(method, path, params=params, content=body, headers=headers)
+            # Put together here: the client's own joining ends a URL without a path in a slash.
+            return self._client.request(method, f"{self.base_url}{path}", params=params, content=body, headers=headers)
 
         try:
             return self._patiently(lambda: _answer(request, method, f"{self.base_url}{path}"))

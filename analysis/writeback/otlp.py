@@ -20,6 +20,8 @@ from .results import Result
 
 ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 HEADERS_VARIABLE = "OTEL_EXPORTER_OTLP_HEADERS"
+CHUNK = 512
+"""Spans in a request, as exporters batch them."""
 _TRACES, _LOGS = "/v1/traces", "/v1/logs"
 _NO_LOGS = frozenset({404, 405, 415, 501})
 """Answers of an endpoint that takes no logs."""
@@ -47,14 +49,16 @@ def headers_from(environ: Mapping[str, str] | None = None) -> dict[str, str]:
     return {key.strip(): unquote(value.strip()) for key, _, value in pairs}
 
 
-def send_spans(spans: Sequence[Span], url: str, headers: Mapping[str, str], *, timeout_s: float = 10.0) -> None:
-    """Sends spans in one request. Their ids are deterministic, so sending again is harmless.
+def send_spans(spans: Sequence[Span], *, endpoint: str | None = None, environ: Mapping[str, str] | None = None) -> None:
+    """Sends spans of whyspan's own, CHUNK in a request. Their ids are deterministic, so sending again is harmless.
 
-    Raises UpstreamError when the endpoint does not take all of them.
+    Raises UpstreamError when the endpoint does not take all of them, UsageError when there is none.
     """
-    account = Account(base_url=url, headers=headers, keys_hint=f"set {HEADERS_VARIABLE}")
-    with Remote(account, patience=Patience(attempts=1), timeout_s=timeout_s) as remote:
-        _check(remote.send("POST", "", body=encode_traces(spans), headers=PROTOBUF), url)
+    url = resolve_endpoint(endpoint, environ)
+    with Remote(Account(base_url=url, headers=headers_from(environ), keys_hint=f"set {HEADERS_VARIABLE}")) as remote:
+        for start in range(0, len(spans), CHUNK):
+            body = encode_traces(spans[start : start + CHUNK])
+            _check(remote.send("POST", "", body=body, headers=PROTOBUF), url)
 
 
 class OtlpTarget:

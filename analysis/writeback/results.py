@@ -119,3 +119,13 @@ def results_of(
         link = fill_link(links["whyspan"], decision) if "whyspan" in links and decision else ""
         results.append(result_of(claim, decision, include_content=include_content, link=link))
     return results
+
+
+def trials_of(store: Store, claims: Iterable[Span]) -> list[Span]:
+    """Returns the spans of the replays behind claims: all that were made of their decisions."""
+    cases = sorted({str(claim.attributes[names.CASE_ID]) for claim in claims})
+    with store.connect() as db:
+        query = "SELECT DISTINCT trace_id FROM trials WHERE list_contains(?, case_id)"
+        traces = sorted(TraceId(row[0]) for row in db.execute(query, [cases]).fetchall())
+    spans = (span for trace in traces for span in store.spans(trace))
+    return [span for span in spans if span.attributes.get(names.KIND) == names.KIND_TRIAL]

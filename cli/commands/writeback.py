@@ -2,9 +2,11 @@
 
 import click
 
-from ...analysis.writeback.results import claims_of_run
+from ...analysis.records import without_content
+from ...analysis.writeback.otlp import send_spans
+from ...analysis.writeback.results import claims_of_run, trials_of
 from ...ingest import conventions as names
-from ...ingest.errors import ExitCode, NotFoundError
+from ...ingest.errors import ExitCode, NotFoundError, UsageError
 from ...ingest.spans import Span, TraceId
 from ...ingest.store import Store
 from ..output import Session, printable, write_json
@@ -23,6 +25,7 @@ _IS_CLAIM = 8
 @click.option("--endpoint", metavar="URL", help="For otlp; default $OTEL_EXPORTER_OTLP_ENDPOINT.")
 @click.option("--profile", default="", metavar="NAME", help="For langfuse: [langfuse.NAME] in whyspan.toml.")
 @click.option("--include-content", is_flag=True, help="Send what the claims quote from the trace as well.")
+@click.option("--trials", is_flag=True, help="Send each replay behind the claims too, as a span (otlp only).")
 @click.option("--verify", is_flag=True, help="Read everything back.")
 @click.option("--dry-run", is_flag=True, help="Print the exact requests and send nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -36,6 +39,7 @@ def command(
     endpoint: str | None,
     profile: str,
     include_content: bool,
+    trials: bool,
     verify: bool,
     dry_run: bool,
     as_json: bool,
@@ -46,6 +50,8 @@ def command(
     annotation, mlflow feedback. Sending again is harmless. What the other side could not take stays in the store's
     outbox and goes with the next write-back. Keys come from the environment.
     """
+    if trials and (to != "otlp" or dry_run):
+        raise UsageError("--trials goes with --to otlp, and not with --dry-run")
     sending = Sending(to=to, endpoint=endpoint, profile=profile, include_content=include_content, verify=verify)
     with session.open_store() as store:
         claims = _choose(store, (*references, *runs), since)
@@ -54,11 +60,15 @@ def command(
             return ExitCode.OK
         outcome, results = send_claims(store, claims, sending)
         links = find_links(store, claims)
+        replays = trials_of(store, claims) if trials else []
+    if trials:
+        send_spans(replays if include_content else [without_content(s) for s in replays], endpoint=endpoint)
     if as_json:
         sent = [{"claim_id": r.claim_id, "trace_id": r.trace_id, "span_id": r.span_id} for r in results]
-        write_json({"target": to, "claims": sent, "links": links, **to_json(outcome)})
+        document = {"target": to, "claims": sent, "trials": len(replays), "links": links, **to_json(outcome)}
+        write_json(document)
         return exit_code(outcome)
-    click.echo(f"{len(claims)} claims; {summary(to, outcome)}")
+    click.echo(f"{len(claims)} claims; {summary(to, outcome)}" + (f"; {len(replays)} replays" if trials else ""))
     for name, link in links.items():
         click.echo(f"in {name}: {printable(link)}")
     for reason in outcome.refused:
