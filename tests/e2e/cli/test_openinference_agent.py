@@ -5,61 +5,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from openai import OpenAI
-from openinference.instrumentation.openai import OpenAIInstrumentor
-from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from traced_agent import SCENARIO, run_agent
 
-from whyspan.cli.demo.scenarios import SCENARIOS
 from whyspan.cli.demo.standin import serve_standin
 from whyspan.collector.background import running_collector
-
-SCENARIO = SCENARIOS["refund"]
-TOOLS = {tool.__name__: tool for tool in SCENARIO.tools}
-
-
-def run_agent(base_url: str, endpoint: str) -> None:
-    """A tool loop as anybody might write it, with nothing of whyspan in it."""
-    from whyspan.cli.demo.agent import define
-
-    provider = TracerProvider(resource=Resource({"service.name": "support"}))
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=endpoint, insecure=True)))
-    with _instrumented(provider), OpenAI(base_url=base_url, api_key="unused") as client:
-        messages: list[dict[str, object]] = [
-            {"role": "system", "content": SCENARIO.system},
-            {"role": "user", "content": SCENARIO.task},
-        ]
-        with provider.get_tracer("support").start_as_current_span("support"):
-            for _ in range(10):
-                reply = client.chat.completions.create(
-                    model="standin-refund",
-                    messages=messages,  # type: ignore[arg-type]  # plain dicts, as the wire has them
-                    tools=[define(t) for t in SCENARIO.tools],  # type: ignore[misc]
-                )
-                message = reply.choices[0].message
-                messages.append(message.model_dump(exclude_none=True))
-                for call in message.tool_calls or ():
-                    assert call.type == "function"
-                    result = TOOLS[call.function.name](**json.loads(call.function.arguments))
-                    messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
-                if not message.tool_calls:
-                    break
-    provider.shutdown()
-
-
-@contextmanager
-def _instrumented(provider: TracerProvider) -> Iterator[None]:
-    OpenAIInstrumentor().instrument(tracer_provider=provider)
-    try:
-        yield
-    finally:
-        OpenAIInstrumentor().uninstrument()
 
 
 def whyspan(store: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -74,9 +26,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
     for seed in range(5):
         store = root / f"store-{seed}"
         with serve_standin(seed=seed) as base_url, running_collector(store) as collector:
-            run_agent(base_url, collector.grpc_endpoint)
-            calls = [json.loads(line) for line in whyspan(store, "calls", "--json").stdout.splitlines()]
-            if any(c["name"] == SCENARIO.failure for call in calls for c in call["reply"]["tool_calls"]):
+            if run_agent(base_url, f"{collector.http_endpoint}/v1/traces", {}, {}):
                 yield store, base_url
                 return
     pytest.fail("no seed made the agent misbehave")
