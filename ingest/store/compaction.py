@@ -6,7 +6,7 @@ every factor of eight in size. The old files stay for a grace time, for those wh
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import duckdb
@@ -28,7 +28,8 @@ MAX_BYTES = 256 << 20
 """A file is not merged any more once it has this size."""
 GRACE_NS = 600 * 10**9
 """How long replaced files stay on disk."""
-_MEMORY = "128MB"
+MEMORY_LIMITS = ("128MB", "512MB", "2GB")
+"""What a merge may use, tried in turn: rows of long text are sorted in memory, and seldom take more than the first."""
 _GROUP_BYTES = 4 << 20
 """Compressed bytes per row group: looking up one trace reads whole row groups."""
 _LEVELS = {"hot": 1, "hour": 3, "day": 9}
@@ -99,13 +100,23 @@ def compact(layout: Layout, manifest: Manifest, *, grace_ns: int = GRACE_NS) -> 
         if not locked:
             return 0
         done = 0
-        while merges := plan(manifest.live_files(), time.time_ns() // 1000):
+        too_large: set[str] = set()
+        while merges := plan(_without(manifest.live_files(), too_large), time.time_ns() // 1000):
             for merge in merges:
-                _merge(layout, manifest, merge)
-            done += len(merges)
+                try:
+                    _merge(layout, manifest, merge)
+                    done += 1
+                except duckdb.OutOfMemoryException as error:
+                    # Files that stay apart cost readers time; a merge that ends the process would cost data.
+                    logger.warning("%d %s files are left unmerged: %s", len(merge.files), merge.kind, error)
+                    too_large |= {file.path for file in merge.files}
         _delete_dropped(layout, manifest, grace_ns)
         _delete_orphans(layout, manifest, grace_ns)
         return done
+
+
+def _without(files: Iterable[LiveFile], paths: Collection[str]) -> list[LiveFile]:
+    return [file for file in files if file.path not in paths]
 
 
 def _merge(layout: Layout, manifest: Manifest, merge: Merge) -> None:
@@ -117,7 +128,8 @@ def _merge(layout: Layout, manifest: Manifest, merge: Merge) -> None:
 def rewrite(layout: Layout, kind: str, paths: Sequence[str], *, tier: str, condition: str = "true") -> DataFile | None:
     """Returns a new durable file with the rows of others, sorted; None when no row meets the condition.
 
-    DuckDB sorts within a memory limit and spills to disk beyond it.
+    DuckDB sorts within a memory limit and spills to disk beyond it. Raises duckdb.OutOfMemoryException when the rows
+    do not fit into the largest limit.
     """
     final = layout.data / new_name(kind, tier)
     temporary = layout.data / f".{final.name}.tmp"
@@ -128,15 +140,26 @@ def rewrite(layout: Layout, kind: str, paths: Sequence[str], *, tier: str, condi
         f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {_LEVELS[tier]}, "
         f"ROW_GROUP_SIZE {_rows_per_group(layout, paths)})"
     )
-    with duckdb.connect(":memory:") as db:
-        for name, value in (("memory_limit", _MEMORY), ("threads", "1"), ("temp_directory", layout.root / "tmp")):
-            db.execute(f"SET {name} = {quote(value)}")
-        db.execute(query)
+    _copy(query, layout)
     if pq.read_metadata(temporary).num_rows == 0:
         temporary.unlink()
         return None
     publish(temporary, final)
     return describe(layout, kind, final, tier=tier)
+
+
+def _copy(query: str, layout: Layout) -> None:
+    """Runs a COPY within the first memory limit that it fits into."""
+    for limit in MEMORY_LIMITS:
+        with duckdb.connect(":memory:") as db:
+            for name, value in (("memory_limit", limit), ("threads", "1"), ("temp_directory", layout.root / "tmp")):
+                db.execute(f"SET {name} = {quote(value)}")
+            try:
+                db.execute(query)
+                return
+            except duckdb.OutOfMemoryException:
+                if limit == MEMORY_LIMITS[-1]:
+                    raise
 
 
 def _rows_per_group(layout: Layout, paths: Sequence[str]) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from whyspan.ingest.spans import LogRecord, Span, SpanId, TraceId
-from whyspan.ingest.store import Store
+from whyspan.ingest.store import Store, compaction
 from whyspan.ingest.store.compaction import FAN, MAX_BYTES, plan
 from whyspan.ingest.store.manifest import LiveFile
 
@@ -161,3 +161,15 @@ def test_verify_finds_references_to_text_that_is_gone(store: Store) -> None:
     store._manifest.replace([file], [])
     [problem] = store.verify()
     assert problem.startswith(f"trace {1:032x} lacks the message ")
+
+
+@pytest.mark.parametrize(("limits", "merges"), [(("1MB",), False), (("1MB", "512MB"), True)])
+def test_a_merge_too_large_for_its_memory_gets_more_and_at_last_stays_undone(
+    limits: tuple[str, ...], merges: bool, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compaction, "MEMORY_LIMITS", limits)
+    for n in range(1, FAN + 1):
+        store.write([span(n, 100 * n + m, time.time_ns(), f"{n} {m} " * 400) for m in range(50)])
+    assert (store.compact() > 0) is merges
+    assert store.stats().tables[0].rows == 50 * FAN
+    assert store.verify() == []
