@@ -1,8 +1,12 @@
 """What a collector needs to know."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
+
+from ..ingest.errors import ConfigError
+from ..ingest.settings import nearest
 
 MIB = 1 << 20
 
@@ -23,6 +27,22 @@ class Limits:
     """Acknowledged data that is not in Parquet yet."""
     free_disk_bytes: int = 1024 * MIB
     """Below this, or 5 % of the disk if that is less, nothing is accepted."""
+
+
+def read_limits(section: Mapping[str, Any]) -> Limits:
+    """Returns the limits of `[limits]`: sizes in MiB as `inflated_mib = 128`, and `requests_per_client`.
+
+    Raises ConfigError for an unknown key, or a value that is no whole number above zero.
+    """
+    sizes = {f.name.replace("_bytes", "_mib"): f.name for f in fields(Limits)}
+    limits: dict[str, int] = {}
+    for key, value in section.items():
+        if key not in sizes:
+            raise ConfigError(f"[limits]: unknown key {key!r}", hint=nearest(key, sizes))
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ConfigError(f"[limits]: {key} must be a whole number above zero, not {value!r}")
+        limits[sizes[key]] = value * MIB if key.endswith("_mib") else value
+    return Limits(**limits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ def command(session: Session, /, log_format: str, as_json: bool, **options: Any)
     What is acknowledged is on disk. Ctrl-C stops it; other commands can read the store meanwhile.
 
     WHYSPAN_TOKENS=name=secret,… asks clients for a token; WHYSPAN_FORWARD_HEADERS=key=value,… goes with --forward;
-    [redact] in whyspan.toml says what is never stored.
+    in whyspan.toml [redact] says what is never stored, [limits] how much a request and a client may send.
     """
     import uvloop
 
@@ -67,7 +67,7 @@ def command(session: Session, /, log_format: str, as_json: bool, **options: Any)
 
 def _config(session: Session, options: Mapping[str, Any]) -> "CollectorConfig":
     from ...collector.auth import parse_tokens
-    from ...collector.config import CollectorConfig, Forward, Tls
+    from ...collector.config import CollectorConfig, Forward, Tls, read_limits
 
     names = ("host", "grpc_port", "http_port")
     settings = load_settings({"store": session.store_argument, **{name: options[name] for name in names}})
@@ -81,6 +81,7 @@ def _config(session: Session, options: Mapping[str, Any]) -> "CollectorConfig":
         host=settings.host,
         grpc_port=settings.grpc_port,
         http_port=settings.http_port,
+        limits=read_limits(load_section("limits")),
         tokens=parse_tokens(os.environ.get("WHYSPAN_TOKENS", ""), "WHYSPAN_TOKENS"),
         tls=tls,
         forward=Forward(url=options["forward"], headers=headers) if options["forward"] else None,
