@@ -73,9 +73,10 @@ class Remote:
         auth = httpx.BasicAuth(account.user, account.password) if account.user else None
         headers = {"user-agent": "whyspan", **account.headers}
         try:
-            self._client = httpx.Client(auth=auth, headers=headers, timeout=timeout_s)
+            httpx.URL(account.base_url)
         except httpx.InvalidURL as error:
             raise ConfigError(f"{account.base_url!r} is not a URL: {error}") from error
+        self._client = httpx.Client(auth=auth, headers=headers, timeout=timeout_s)
 
     @property
     def base_url(self) -> str:
