@@ -14,9 +14,13 @@ from ..output import Paint, Session
 if TYPE_CHECKING:
     from ..demo.agent import Run, Scenario
     from ..demo.hunting import Hunt
+    from ..demo.local_tour import LocalTour
     from ..demo.models import Model
+    from ..demo.tour import Tour
 
 NAMES = ("inbox", "refund", "ops")
+LOCAL_TEMPERATURE = 0.7
+"""Small models wander above it."""
 
 
 class DemoCommand(click.Command):
@@ -32,36 +36,71 @@ class DemoCommand(click.Command):
 
 
 @click.command(cls=DemoCommand, epilog="`whyspan demo hunt --help`: look for the same failure on a model of your own.")
-@click.argument("scenario", type=click.Choice(NAMES), default="inbox")
+@click.argument("scenario", type=click.Choice(NAMES), required=False)
 @click.option("--keep", type=click.Path(path_type=Path, file_okay=False), help="Keep the store and the files in DIR.")
 @click.option("--serve", "stay", is_flag=True, help="Leave the collector running at the end.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of the stand-in model.")
+@click.option("--local", metavar="URL", help="A real model instead: an OpenAI-compatible server, e.g. on your laptop.")
+@click.option("--model", metavar="NAME", help="The model's name there; servers of a single model take any.")
 @click.pass_obj
-def command(session: Session, scenario: str, keep: Path | None, stay: bool, seed: int) -> int:
+def command(
+    session: Session,
+    scenario: str | None,
+    keep: Path | None,
+    stay: bool,
+    seed: int,
+    local: str | None,
+    model: str | None,
+) -> int:
     """See the whole job on an example agent: no key, no network.
 
     inbox: an e-mail assistant forwards an invoice to a stranger. refund: a support agent refunds $2,400 for a scratch.
-    ops: an operations agent drops a database that others use.
+    ops: an operations agent drops a database that others use. --local: a mail sorter, small enough for a small model.
     """
-    from ..demo.narration import Narrator
-    from ..demo.scenarios import SCENARIOS
-    from ..demo.tour import Tour
-
-    with _folder(keep) as folder:
-        tour = Tour(
-            scenario=SCENARIOS[scenario],
-            folder=folder,
-            session=Session(store_argument=str(folder / "store"), color=session.color, debug=session.debug),
-            narrator=Narrator(Paint.stdout(session)),
+    if local and scenario:
+        raise UsageError(
+            "--local has a scenario of its own", hint=f"whyspan demo hunt {scenario} --local MODEL --base-url {local}"
         )
+    if model and not local:
+        raise UsageError("--model is the name at --local URL", hint="--local http://127.0.0.1:8911/v1")
+    with _folder(keep) as folder:
+        inner = Session(store_argument=str(folder / "store"), color=session.color, debug=session.debug)
         try:
-            is_fixed = tour.take(seed=seed, stay=stay, keep=keep is not None)
+            if local:
+                is_good = _local_tour(inner, folder, local, model).take(stay=stay, keep=keep is not None)
+            else:
+                is_good = _tour(inner, folder, scenario or "inbox", seed).take(stay=stay, keep=keep is not None)
         except KeyboardInterrupt:
             if keep:
                 raise
             click.echo("interrupted: nothing is kept; --keep DIR would have kept the store", err=True)
             return ExitCode.INTERRUPTED
-    return ExitCode.OK if is_fixed else ExitCode.FINDING
+    return ExitCode.OK if is_good else ExitCode.FINDING
+
+
+def _tour(session: Session, folder: Path, scenario: str, seed: int) -> "Tour":
+    from ..demo.narration import Narrator
+    from ..demo.scenarios import SCENARIOS
+    from ..demo.tour import Tour
+
+    narrator = Narrator(Paint.stdout(session))
+    return Tour(scenario=SCENARIOS[scenario], folder=folder, session=session, narrator=narrator, seed=seed)
+
+
+def _local_tour(session: Session, folder: Path, url: str, name: str | None) -> "LocalTour":
+    from ..demo.local_tour import LocalTour, write_settings
+    from ..demo.mailroom import SCENARIO, SETTINGS
+    from ..demo.models import ChatModel
+    from ..demo.narration import Narrator
+
+    return LocalTour(
+        scenario=SCENARIO,
+        folder=folder,
+        session=session,
+        narrator=Narrator(Paint.stdout(session)),
+        model=ChatModel(name or "local", base_url=url, temperature=LOCAL_TEMPERATURE, settings=SETTINGS),
+        params_file=write_settings(folder),
+    )
 
 
 @contextmanager

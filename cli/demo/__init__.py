@@ -1,1 +1,1 @@
-"""The demo: three example agents, the stand-in model they run on, and the tour through whyspan's whole job."""
+"""The demo: example agents, the stand-in model they run on, and the tour through the job on it or on a real model."""

@@ -1,5 +1,6 @@
 """Runs an example agent again and again until it fails."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,7 +29,9 @@ class Hunt:
 
 
 def has_failed(scenario: Scenario, finished: Run) -> bool:
-    """Tells whether the run made the call that it should not make."""
+    """Tells whether the run made the call that it should not make, or gave the answer that it should not give."""
+    if scenario.event.startswith("text:"):
+        return re.search(scenario.event[len("text:/") : -1], finished.answer) is not None
     return any(name == scenario.failure for name, _ in finished.calls)
 
 

@@ -8,7 +8,7 @@ import functools
 import json
 import os
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -67,20 +67,31 @@ class ChatModel:
 
     provider = "openai"
     separates_system = False
-    temperature = 1.0
 
-    def __init__(self, name: str, *, base_url: str, key: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str,
+        key: str = "",
+        temperature: float = 1.0,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`settings` are further fields of every request, e.g. `response_format`."""
         self.name = name
+        self.temperature = temperature
         self.base_url = httpx.URL(base_url)
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._settings = settings or {}
 
     def complete(self, messages: Sequence[Message], tools: Sequence[Message]) -> Reply:
         """Asks once. Raises ModelError."""
         body = {
             "model": self.name,
             "messages": list(messages),
-            "tools": list(tools),
             "temperature": self.temperature,
+            **({"tools": list(tools)} if tools else {}),
+            **self._settings,
         }
         answer = _post(f"{self.base_url}/chat/completions", body, self._headers)
         choice, usage = answer["choices"][0], answer.get("usage") or {}

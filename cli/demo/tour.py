@@ -69,8 +69,16 @@ class Tour:
     session: Session
     """Its store is `folder / "store"`."""
     narrator: Narrator
+    seed: int = 0
+    """Of the stand-in model."""
+    tries: int = TRIES
+    fix_budget: int = FIX_BUDGET
+    concurrency: int | None = None
+    """Replays in flight at once; None leaves it to the endpoint's settings."""
+    params_file: Path | None = None
+    """Request fields that no span holds."""
 
-    def take(self, *, seed: int, stay: bool, keep: bool) -> bool:
+    def take(self, *, stay: bool, keep: bool) -> bool:
         """Does the whole job; tells whether the test fails without a fix and passes with it.
 
         With `stay` it goes on collecting until Ctrl-C; with `keep` it tells what one can do with the folder.
@@ -78,7 +86,7 @@ class Tour:
         say = self.narrator.say
         self.narrator.lines([f"{self.narrator.paint('whyspan demo', bold=True)}  {self.scenario.title}.", ""])
         say("Real agent, real spans, real replays; a stand-in model: no key, no network.", dim=True)
-        with running_collector(self.folder / "store") as collector, serve_standin(seed=seed) as model_url:
+        with running_collector(self.folder / "store") as collector, serve_standin(seed=self.seed) as model_url:
             self.narrator.heading(1, "collect", "whyspan serve")
             say(f"OTLP/HTTP {collector.http_endpoint}   OTLP/gRPC {collector.grpc_endpoint}")
             failed = self._run_agent(collector, model_url)
@@ -94,7 +102,7 @@ class Tour:
         name = self.scenario.name
         self.narrator.heading(2, "run an agent", f"python {name}.py --local standin-{name}")
         model = ChatModel(f"standin-{name}", base_url=model_url)
-        hunted = hunt(self.scenario, model, collector.http_endpoint, tries=TRIES)
+        hunted = hunt(self.scenario, model, collector.http_endpoint, tries=self.tries)
         failed = hunted.runs[-1]
         self.narrator.run(self.scenario, failed)
         if len(hunted.runs) > 1:
@@ -103,20 +111,27 @@ class Tour:
 
     def _experiment(self, failed: Run, model_url: str) -> tuple[WhyReport, FixReport]:
         event = self.scenario.event
-        self.narrator.heading(3, "find the cause", f"whyspan why last {event}")
+        self.narrator.heading(3, "find the cause", f"whyspan why last {event}{self._replay_words()}")
         with self._desk(model_url) as desk:
             case = desk.case(failed.trace_id, event)
             why = asyncio.run(find_cause(desk, case, Options()))
         self.narrator.lines(render_why(why, self.narrator.paint))
-        self.narrator.heading(4, "measure what stops it", f"whyspan fix last {event} --budget {FIX_BUDGET}")
-        with self._desk(model_url, budget=FIX_BUDGET) as desk:
+        fix_command = f"whyspan fix last {event} --budget {self.fix_budget}{self._replay_words()}"
+        self.narrator.heading(4, "measure what stops it", fix_command)
+        with self._desk(model_url, budget=self.fix_budget) as desk:
             fix = asyncio.run(find_fixes(desk, case, Options()))
         self.narrator.lines(render_fix(fix, self.narrator.paint))
         return why, fix
 
     def _desk(self, model_url: str, *, budget: int | None = None) -> AbstractContextManager[Desk]:
-        replay = ReplayArguments(model_fn="", base_url=model_url, budget=budget, concurrency=None)
+        replay = ReplayArguments(
+            model_fn="", base_url=model_url, budget=budget, concurrency=self.concurrency, params_file=self.params_file
+        )
         return desk_of(self.session, replay)
+
+    def _replay_words(self) -> str:
+        """Returns the options that replays of this tour need besides the stand-in's."""
+        return ""
 
     def _test(self, why: WhyReport, fix: FixReport, model_url: str) -> bool:
         """Writes the regression test without and with the rule, and runs both."""
@@ -174,15 +189,18 @@ class Tour:
         self.narrator.lines(["", paint("now your own agent", fg="cyan", bold=True), OWN_AGENT])
         self.narrator.say(ABOUT_URL, dim=True)
         if keep:
-            model = shlex.quote(f"{self.folder / 'model.py'}:model")
-            (self.folder / "model.py").write_text(MODEL_FILE, "utf-8")
-            commands = [
-                self.session.command("show last"),
-                self.session.command(f"why last {self.scenario.event} --model-fn {model}"),
-                f"pytest {self.folder / 'tests'} --whyspan-model-fn {model}",
-            ]
             self.narrator.lines(["", paint(f"kept in {self.folder}", fg="cyan", bold=True)])
-            self.narrator.lines(f"  {command}" for command in commands)
+            self.narrator.lines(f"  {command}" for command in self._kept_commands())
+
+    def _kept_commands(self) -> list[str]:
+        """Returns what one can do with the folder."""
+        model = shlex.quote(f"{self.folder / 'model.py'}:model")
+        (self.folder / "model.py").write_text(MODEL_FILE, "utf-8")
+        return [
+            self.session.command("show last"),
+            self.session.command(f"why last {self.scenario.event} --model-fn {model}"),
+            f"pytest {self.folder / 'tests'} --whyspan-model-fn {model}",
+        ]
 
     def _stay(self, collector: RunningCollector) -> None:
         where = f"export OTEL_EXPORTER_OTLP_ENDPOINT={collector.http_endpoint}"

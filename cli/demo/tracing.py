@@ -58,9 +58,12 @@ def chat_span(
         "gen_ai.request.temperature": model.temperature,
         "server.address": model.base_url.host,
         "server.port": model.base_url.port or PORTS[model.base_url.scheme],
-        "gen_ai.tool.definitions": _json([{"type": "function", **tool["function"]} for tool in definitions]),
         **_describe_input(model, messages),
     }
+    if definitions:
+        attributes["gen_ai.tool.definitions"] = _json(
+            [{"type": "function", **tool["function"]} for tool in definitions]
+        )
     with tracer.start_as_current_span(f"chat {model.name}", kind=SpanKind.CLIENT, attributes=attributes) as span:
         yield span
 
