@@ -80,7 +80,7 @@ class LocalTour(Tour):
         headline = why.attribution.headline
         found = [segment.text for segment in why.segments(headline)] if headline else []
         is_named = any(self.scenario.planted in text for text in found)
-        verdict = "That is the sentence we planted." if is_named else "`why` did not name the sentence we planted:"
+        verdict = "The cause is the sentence we planted." if is_named else "`why` did not name the sentence we planted:"
         self.narrator.lines([""])
         self.narrator.say(verdict, bold=True, fg="green" if is_named else "red")
         if not is_named:

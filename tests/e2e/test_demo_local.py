@@ -99,7 +99,7 @@ def test_planted_sentence_is_named_and_replays_carry_what_no_span_holds(tmp_path
     with served(obedient) as (url, requests):
         result = demo("--local", url, "--model", "tiny", "--keep", str(tmp_path / "kept"))
     assert result.code == 0, result.words
-    assert "That is the sentence we planted." in result.words
+    assert "The cause is the sentence we planted." in result.words
     assert re.search(rf"fix last text:/forward/ .*--base-url {url} --params", result.words)
     assert len(requests) > 20
     expected = {**SETTINGS, "model": "tiny", "temperature": 0.7}
