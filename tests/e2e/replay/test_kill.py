@@ -81,7 +81,8 @@ def test_a_killed_job_pays_again_only_for_what_was_in_flight(seed: int, tmp_path
         run_and_kill(tmp_path, seed * 10 + n, chance.uniform(0.0, 0.05))
     run_and_kill(tmp_path, seed, None)
     asked = (tmp_path / "log").read_text().count("asked")
-    assert SAMPLES <= asked <= SAMPLES + kills * CONCURRENCY
+    # What is answered in one turn of the event loop is stored at its end, when as many again may have been asked.
+    assert SAMPLES <= asked <= SAMPLES + kills * 2 * CONCURRENCY
     run_and_kill(tmp_path, seed, None)
     assert (tmp_path / "log").read_text().count("asked") == asked, "a finished job asks nothing"
     assert len(SqliteReplyStore(tmp_path / "r.sqlite").find("logged", digest({"model": "m"}), 0, SAMPLES)) == SAMPLES
