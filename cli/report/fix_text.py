@@ -114,7 +114,7 @@ def _advice(report: FixReport, paint: Paint) -> Iterator[str]:
     elif best:
         yield f"  add to the system prompt ({paint(best.candidate.title)}):"
         for paragraph in best.candidate.rule.splitlines():
-            for line in textwrap.wrap(paragraph, text_width() - 4) or [""]:
+            for line in textwrap.wrap(paragraph, text_width() - 4, break_on_hyphens=False) or [""]:
                 yield paint(f"    {line}".rstrip(), fg="green")
     elif report.best is None and report.measured and not report.measured[0].claim.base.target:
         yield "  It does not come again in replays of the request as recorded, so there is nothing to stop."

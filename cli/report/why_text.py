@@ -78,7 +78,7 @@ def _quote(segment: Segment, paint: Paint, width: int) -> Iterator[str]:
     room = width - 10
     if before := fold(segment.before):
         yield paint("      " + (before if len(before) <= room else "…" + before[-room:]), dim=True)
-    for n, line in enumerate(textwrap.wrap(shorten(segment.text, QUOTE_LENGTH), width - 6)):
+    for n, line in enumerate(textwrap.wrap(shorten(segment.text, QUOTE_LENGTH), width - 6, break_on_hyphens=False)):
         yield paint(("    > " if n == 0 else "      ") + line, fg="yellow", bold=True)
     if after := fold(segment.after):
         yield paint("      " + shorten(after, room), dim=True)
