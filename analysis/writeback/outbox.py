@@ -15,7 +15,7 @@ from typing import Self
 
 import orjson
 
-from ...ingest.errors import StoreError
+from ...ingest.sqlite_file import open_sqlite
 from .delivery import Delivery
 
 FILE_NAME = "outbox.sqlite"
@@ -56,15 +56,7 @@ class Outbox:
     @classmethod
     def open(cls, store: Path) -> Self:
         """Opens the outbox of a store, making it when there is none."""
-        path = store / FILE_NAME
-        try:
-            db = sqlite3.connect(path, isolation_level=None, timeout=30)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            db.execute(_TABLE)
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"{path} cannot be used: {error}") from error
-        return cls(db)
+        return cls(open_sqlite(store / FILE_NAME, _TABLE))
 
     def __enter__(self) -> Self:
         return self

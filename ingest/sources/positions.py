@@ -9,9 +9,10 @@ from typing import Any, Self
 
 import orjson
 
-from ..errors import StoreError
+from ..sqlite_file import open_sqlite
 
 FILE_NAME = "imports.sqlite"
+_TABLE = "CREATE TABLE IF NOT EXISTS positions (key TEXT PRIMARY KEY, position TEXT NOT NULL)"
 
 
 class Positions:
@@ -23,15 +24,7 @@ class Positions:
     @classmethod
     def open(cls, store: Path) -> Self:
         """Opens the file of a store, making it when there is none."""
-        path = store / FILE_NAME
-        try:
-            db = sqlite3.connect(path, isolation_level=None, timeout=30)
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            db.execute("CREATE TABLE IF NOT EXISTS positions (key TEXT PRIMARY KEY, position TEXT NOT NULL)")
-        except sqlite3.DatabaseError as error:
-            raise StoreError(f"{path} cannot be used: {error}") from error
-        return cls(db)
+        return cls(open_sqlite(store / FILE_NAME, _TABLE))
 
     def __enter__(self) -> Self:
         return self
