@@ -19,7 +19,9 @@ PACKAGES = {
     "langfuse3": ("langfuse>=3,<4", "openai"),
     "langfuse4": ("langfuse>=4,<5", "openai"),
     "langfuse5": ("langfuse>=5,<6", "openai"),
+    "rotel": ("rotel==0.0.1a15",),
 }
+NODE_PACKAGES = tuple(f"@opentelemetry/{name}" for name in ("sdk-trace-node", "resources", "exporter-trace-otlp-http"))
 PHOENIX_PORT, PHOENIX_GRPC_PORT, MLFLOW_PORT = 16006, 16007, 15000
 STARTUP_S = 240
 
@@ -31,6 +33,13 @@ def make_environment(folder: Path, packages: Sequence[str]) -> None:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
         subprocess.run([folder / "bin" / "pip", "install", "-q", *packages], check=True)
         done.touch()
+
+
+def make_node_environment(folder: Path) -> None:
+    """Installs the Node packages, unless an earlier run has."""
+    if not (folder / "node_modules").exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["npm", "install", "--silent", "--prefix", folder, *NODE_PACKAGES], check=True)
 
 
 @contextmanager
@@ -98,6 +107,7 @@ def main() -> int:
     work = arguments.work.resolve()
     for name, packages in PACKAGES.items():
         make_environment(work / name, packages)
+    make_node_environment(work / "node")
     with ExitStack() as stack:
         found = {**start_phoenix(work, stack), **start_mlflow(work, stack), "WHYSPAN_INTEGRATION": str(work)}
         command = [sys.executable, "-m", "pytest", "-v", str(HERE), *arguments.pytest]
