@@ -4,12 +4,11 @@ Costs nothing of its own: it watches the control draws that an experiment makes 
 a comparison of draws from two models says nothing about the request.
 """
 
-import math
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .attribution.evalues import log_e_value
+from .statistics.evalues import two_sided_e_value
 
 KEPT = 400
 """Control draws remembered from the beginning, and as many from the end."""
@@ -51,9 +50,3 @@ class DriftGuard:
                 f"the decision's rate changed while this ran, from {a} of {len(early)} to {b} of {len(late)}: "
                 "the model behind the endpoint may have been changed"
             )
-
-
-def two_sided_e_value(changed: tuple[int, int], base: tuple[int, int]) -> float:
-    """Returns the e-value against "both (hits, draws) have the same rate": the mean of those for less and for more."""
-    logs = (log_e_value(changed, base), log_e_value(base, changed))
-    return sum(math.exp(min(log, 700.0)) for log in logs) / 2

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..ingest.calls import Json, ModelReply
-from .attribution.intervals import drop_interval, rate_interval
 from .attribution.problem import Outcome, Tally
 from .cases import Case
 from .desk import NO_CAPS, Caps, Desk, open_desk
-from .drift import two_sided_e_value
 from .experiment import Experiment, Order, Trial
 from .interventions import Intervention, Noop, intervention_id
+from .statistics.evalues import two_sided_e_value
+from .statistics.intervals import drop_interval, rate_interval
 
 if TYPE_CHECKING:
     import pandas
@@ -210,12 +210,11 @@ def _row(edit: Intervention, counts: _Counts, base: Tally) -> Row:
     key = intervention_id(edit)
     tally = counts.tally(key)
     rate = rate_interval(tally.target, tally.draws, alpha=ALPHA)
-    pair, base_pair = (tally.target, tally.draws), (base.target, base.draws)
     if isinstance(edit, Noop):
         difference, e_value = (0.0, 0.0), 1.0
     else:
-        drop = drop_interval(pair, base_pair, alpha=ALPHA)
-        difference, e_value = (-drop.high, -drop.low), two_sided_e_value(pair, base_pair)
+        drop = drop_interval(tally.pair, base.pair, alpha=ALPHA)
+        difference, e_value = (-drop.high, -drop.low), two_sided_e_value(tally.pair, base.pair)
     return Row(
         intervention=edit, tally=tally, did=tuple(counts.did.get(key, Counter()).most_common()),
         interval=(rate.low, rate.high), difference=difference, e_value=e_value,

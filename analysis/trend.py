@@ -12,8 +12,8 @@ from scipy.special import chdtrc, xlogy
 
 from ..ingest.store import Store
 from ..ingest.store.querying import open_sandbox
-from .attribution.intervals import rate_interval
 from .policy import Policy
+from .statistics.intervals import rate_interval
 from .targets import Target
 
 ALPHA = 0.05

@@ -3,8 +3,8 @@
 The core is pure: `attribute` yields rounds of draws and is sent their outcomes. It reads no clock and calls no model.
 """
 
+from ..statistics.intervals import Interval
 from .attribute import attribute
-from .intervals import Interval
 from .problem import Draw, Leaf, Options, Outcome, Replies, Role, Round, Tally
 from .result import Attribution, Claim, Dose, Kind, Stop, Tested
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from .evalues import log_e_value
-from .intervals import drop_interval
+from ..statistics.evalues import log_e_value
+from ..statistics.intervals import drop_interval
+from ..statistics.levels import Levels
 from .ledger import NOTHING, Ledger, Steps
-from .levels import Levels
 from .problem import Options, Tally
 from .result import Claim, Kind
 
@@ -67,7 +67,7 @@ class Docket:
     def log_e(self, nomination: Nomination) -> float:
         """Returns the log e-value as it stands."""
         fresh, base = self.fresh(nomination), self._ledger.baseline
-        return log_e_value((fresh.target, fresh.draws), (base.target, base.draws))
+        return log_e_value(fresh.pair, base.pair)
 
     def holds(self, nomination: Nomination) -> bool:
         """Whether the evidence suffices for a claim."""
@@ -84,7 +84,7 @@ class Docket:
             without_pieces=fresh,
             e_value=math.exp(self.log_e(nomination)),
             alpha_t=nomination.alpha_t,
-            drop=drop_interval((fresh.target, fresh.draws), (base.target, base.draws), alpha=self._alpha),
+            drop=drop_interval(fresh.pair, base.pair, alpha=self._alpha),
             at_draw=self._ledger.draws,
             has_large_effect=fresh.rate <= (1 - _LARGE) * base.rate,
         )

@@ -95,6 +95,11 @@ class Tally:
         return self.target + self.other + self.asks
 
     @property
+    def pair(self) -> tuple[int, int]:
+        """(decisions, draws): what the tests of two rates take."""
+        return self.target, self.draws
+
+    @property
     def rate(self) -> float:
         """Share of samples with the decision; 0 when nothing was drawn."""
         return self.target / self.draws if self.draws else 0.0

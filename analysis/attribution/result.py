@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .intervals import Interval
+from ..statistics.intervals import Interval
 from .problem import Tally
 
 

@@ -12,8 +12,8 @@ from ..desk import Desk, open_desk
 from ..experiment import Experiment, Order
 from ..interventions import Drop, Noop, intervention_id
 from ..segments import Segment, Segmentation, segment
+from ..statistics.intervals import drop_interval
 from .attribute import attribute
-from .intervals import drop_interval
 from .problem import Options, Replies, Round, Tally
 from .result import Attribution, Stop
 from .result import Claim as Cause
@@ -161,7 +161,7 @@ def _no_cause(case: Case, cut: Segmentation, result: Attribution, options: Optio
     widest = max(result.tested, key=lambda t: len(t.removal), default=None)
     removal = widest.removal if widest else frozenset()
     changed = widest.tally if widest else Tally()
-    drop = drop_interval(_pair(changed), _pair(result.baseline), alpha=options.alpha)
+    drop = drop_interval(changed.pair, result.baseline.pair, alpha=options.alpha)
     return Claim(
         case=case,
         kind="none",
@@ -177,7 +177,3 @@ def _no_cause(case: Case, cut: Segmentation, result: Attribution, options: Optio
         calls=result.draws,
         model=str(case.request.get("model", "")),
     )
-
-
-def _pair(tally: Tally) -> tuple[int, int]:
-    return tally.target, tally.draws

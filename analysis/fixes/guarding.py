@@ -10,7 +10,7 @@ from ...ingest.calls import Json
 from ..attribution.problem import Outcome, Tally
 from ..experiment import Experiment
 from ..interventions import Intervention, Noop
-from ..noninferiority import log_e_breaks, log_e_keeps
+from ..statistics.noninferiority import log_e_breaks, log_e_keeps
 from .candidates import touches
 from .guards import GuardCase
 
@@ -75,9 +75,9 @@ class Guarding:
         if not self.tallies:
             return Safety.UNTOUCHED
         needed = -math.log(self.alpha)
-        if log_e_breaks([(_pair(t.changed), _pair(t.base)) for t in self.tallies], share=KEPT_SHARE) >= needed:
+        if log_e_breaks([(t.changed.pair, t.base.pair) for t in self.tallies], share=KEPT_SHARE) >= needed:
             return Safety.BREAKS
-        keeps = log_e_keeps(_pair(self.changed), _pair(self.base), share=KEPT_SHARE) >= needed
+        keeps = log_e_keeps(self.changed.pair, self.base.pair, share=KEPT_SHARE) >= needed
         return Safety.KEEPS if keeps else Safety.UNCLEAR
 
     @property
@@ -152,7 +152,3 @@ def _judge(benches: Sequence[_Bench], change: Intervention, level: float) -> Gua
     touched = [b for b in benches if b.is_touched(change)]
     rounds = min((b.drawn(change) for b in touched), default=0)
     return Guarding(tallies=tuple(b.tally(change, rounds) for b in touched), alpha=level)
-
-
-def _pair(tally: Tally) -> tuple[int, int]:
-    return tally.target, tally.draws

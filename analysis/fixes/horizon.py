@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...ingest.calls import Json
-from ..attribution.intervals import rate_interval
 from ..attribution.problem import Outcome, Tally
 from ..cases import Case
 from ..experiment import Experiment
 from ..interventions import Noop
+from ..statistics.intervals import rate_interval
 from .candidates import Candidate, is_applicable
 
 DRAWS = 24

@@ -13,13 +13,14 @@ from enum import StrEnum
 
 from ...ingest.calls import Json
 from ...ingest.errors import UpstreamError
-from ..attribution.evalues import log_e_value
-from ..attribution.intervals import drop_interval, rate_interval
 from ..attribution.problem import Tally
 from ..claims import Claim, Verdict
 from ..experiment import Experiment
 from ..interventions import Noop, intervention_id
-from ..noninferiority import log_e_keeps
+from ..statistics.evalues import log_e_value
+from ..statistics.intervals import drop_interval, rate_interval
+from ..statistics.logarithms import from_log
+from ..statistics.noninferiority import log_e_keeps
 from .candidates import Candidate
 from .guarding import Guarding
 from .horizon import Horizon
@@ -206,7 +207,7 @@ class _Bench:
         """Returns what the counts say about a candidate."""
         base, tally, case = self._base, self._tallies[candidate.name], self._experiment.case
         residual = rate_interval(tally.target, tally.draws, alpha=self._alpha)
-        drop = drop_interval(_pair(tally), _pair(base), alpha=self._alpha)
+        drop = drop_interval(tally.pair, base.pair, alpha=self._alpha)
         word = _word(tally, base, self._level, self._alpha)
         claim = Claim(
             case=case,
@@ -218,7 +219,7 @@ class _Bench:
             base=base,
             changed=tally,
             interval=(-drop.high, -drop.low),
-            e_value=math.exp(min(log_e_value(_pair(tally), _pair(base)), 700.0)),
+            e_value=from_log(log_e_value(tally.pair, base.pair)),
             alpha=self._level,
             calls=self._experiment.drawn,
             model=str(case.request.get("model", "")),
@@ -239,10 +240,10 @@ _VERDICTS = {
 
 
 def _word(tally: Tally, base: Tally, level: float, alpha: float) -> Word:
-    if log_e_value(_pair(tally), _pair(base)) >= -math.log(level):
+    if log_e_value(tally.pair, base.pair) >= -math.log(level):
         upper = rate_interval(tally.target, tally.draws, alpha=alpha).high
         return Word.HOLDS if upper <= HOLDS_BELOW else Word.REDUCES
-    if log_e_keeps(_pair(tally), _pair(base), share=USELESS_SHARE) >= -math.log(alpha):
+    if log_e_keeps(tally.pair, base.pair, share=USELESS_SHARE) >= -math.log(alpha):
         return Word.FAILS
     return Word.INCONCLUSIVE
 
@@ -262,7 +263,3 @@ def _scaled(tally: Tally, extra: int) -> Tally:
     draws = tally.draws + extra
     target = round(tally.rate * draws)
     return Tally(target=target, other=draws - target)
-
-
-def _pair(tally: Tally) -> tuple[int, int]:
-    return tally.target, tally.draws

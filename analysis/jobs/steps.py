@@ -9,7 +9,6 @@ from ...ingest.calls import Json
 from ...ingest.remote import Patience
 from ...ingest.spans import Span
 from ...ingest.store import Store
-from ..attribution.intervals import rate_interval
 from ..attribution.problem import Options, Outcome
 from ..attribution.result import Stop
 from ..attribution.why import WhyReport, find_cause
@@ -19,6 +18,7 @@ from ..interventions import Noop
 from ..links import load_links
 from ..records import claim_span
 from ..regression.writer import write_test
+from ..statistics.intervals import rate_interval
 from ..writeback.deliver import write_back
 from ..writeback.outbox import Outbox
 from ..writeback.registry import find_target

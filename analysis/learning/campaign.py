@@ -17,12 +17,13 @@ from ...ingest.calls import Json
 from ...ingest.errors import FormatError
 from ...ingest.spans import AnyValue, Span
 from ..canonical import digest
+from ..statistics.logarithms import from_log
 from .bench import SAMPLES_OF_A_RUN, Bench, at_once
 from .gate import Decision, Strategy
 from .knowledge import Knowledge
 from .lessons import Lesson
 from .playbook import Status, write_whole
-from .records import Finding, Place, Play, all_spans, e_value, finding_span, learning_span
+from .records import Finding, Place, Play, all_spans, finding_span, learning_span
 from .roles import MOST_PROPOSALS, analyse, architect, coach
 from .scenario import ScenarioCase
 from .testing import Tester
@@ -42,13 +43,13 @@ class Proposal:
     def reason(self) -> str:
         """Why it was admitted or not, in words."""
         measured = self.finding.measured
-        e, needed = f"e-value {e_value(measured.log_help):.3g}", f"{measured.needed:.3g}"
+        e, needed = f"e-value {from_log(measured.log_help):.3g}", f"{measured.needed:.3g}"
         heldout = f"{len(measured.heldout)} held-out cases"
         match self.finding.decision:
             case Decision.ADMITTED:
                 return f"{e} reaches {needed} (lesson {measured.number} of the scenario); {heldout}"
             case Decision.REFUTED:
-                return f"it lowers the score: evidence {e_value(measured.log_harm):.3g}"
+                return f"it lowers the score: evidence {from_log(measured.log_harm):.3g}"
             case _ if measured.log_help >= math.log(measured.needed):
                 return f"{e} reaches {needed}, but {heldout} do not agree"
             case _:
@@ -68,7 +69,7 @@ class Proposal:
             "score_with": found.rates[1] if found.measured.blocks else None,
             "effect": found.measured.effect,
             "interval": list(found.measured.interval),
-            "e_value": e_value(found.measured.log_help),
+            "e_value": from_log(found.measured.log_help),
             "needed": found.measured.needed,
             "cases": len(found.measured.blocks),
             "heldout": len(found.measured.heldout),

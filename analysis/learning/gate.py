@@ -1,16 +1,16 @@
 """The gate: what must be measured before a lesson is served. No model has a say in it.
 
-The j-th lesson that a scenario ever tests is admitted at an e-value of at least j (j + 1) / alpha. As the levels
-alpha / (j (j + 1)) sum to alpha, the chance that *any* useless lesson is ever admitted is at most alpha, whenever one
-stops and whatever earlier results made somebody propose it.
+The j-th lesson that a scenario ever tests is admitted at an e-value of at least j (j + 1) / alpha. As these levels
+sum to alpha, the chance that *any* useless lesson is ever admitted is at most alpha, whenever one stops and whatever
+earlier results made somebody propose it.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ..betting import log_e_above, log_e_below, mean_interval
+from ..statistics.betting import log_e_above, log_e_below, mean_interval
+from ..statistics.levels import admission_level
 
 
 class Strategy(StrEnum):
@@ -60,7 +60,7 @@ class Measurement:
     @property
     def needed(self) -> float:
         """The e-value that admits it."""
-        return self.number * (self.number + 1) / self.alpha
+        return 1 / admission_level(self.number, self.alpha)
 
     @property
     def log_help(self) -> float:
@@ -115,7 +115,7 @@ def judge(measured: Measurement, strategy: Strategy) -> Decision:
 
 def pairs_needed(number: int, alpha: float, *, effect: float = 1.0) -> int:
     """Returns how many equal blocks of `effect`, in (0, 1], admit the `number`-th lesson: a size for a set of cases."""
-    blocks: Sequence[float] = [effect]
-    while log_e_above(blocks) < math.log(number * (number + 1) / alpha):
-        blocks = [*blocks, effect]
+    blocks = [effect]
+    while log_e_above(blocks) < -math.log(admission_level(number, alpha)):
+        blocks.append(effect)
     return len(blocks)

@@ -10,12 +10,14 @@ from typing import Any
 from ...ingest.errors import NotFoundError, UsageError
 from ...ingest.store import Store
 from ...ingest.store.durable import try_lock
-from ..betting import log_e_above
+from ..statistics.betting import log_e_above
+from ..statistics.levels import admission_level
+from ..statistics.logarithms import from_log
 from .evidence import Book
 from .gate import Decision, Strategy
 from .lessons import Lesson
 from .playbook import KNOWLEDGE, Item, Playbook, Shelf, Status
-from .records import Finding, e_value, lesson_claim_id
+from .records import Finding, lesson_claim_id
 from .scenario import Scenario
 
 _STATUSES = {
@@ -109,11 +111,11 @@ class Knowledge:
                 yield f"{item.id} is active, but no test of it is on record"
                 continue
             first = results[0]
-            if log_e_above(first.blocks) < math.log(first.number * (first.number + 1) / first.alpha):
+            if log_e_above(first.blocks) < -math.log(admission_level(first.number, first.alpha)):
                 yield f"{item.id} is active, but its test does not reach the threshold"
-            drawn = [d for entry in results for d in entry.blocks]
-            if not math.isclose(float(item.evidence.get("e", 0)), e_value(log_e_above(drawn)), rel_tol=1e-3):
-                yield f"{item.id} states e = {item.evidence.get('e')}, the tests give {e_value(log_e_above(drawn)):.4g}"
+            measured = from_log(log_e_above([d for entry in results for d in entry.blocks]))
+            if not math.isclose(float(item.evidence.get("e", 0)), measured, rel_tol=1e-3):
+                yield f"{item.id} states e = {item.evidence.get('e')}, the tests give {measured:.4g}"
 
     def prune(self) -> list[str]:
         """Removes what is neither served nor waiting from the file; the book of tests still blocks it."""
@@ -135,7 +137,7 @@ def evidence_of(scenario: Scenario, found: Finding) -> dict[str, Any]:
     measured = found.measured
     return {
         "claim": "clm_" + lesson_claim_id(scenario, found.lesson)[:12],
-        "e": round(e_value(measured.log_help), 4),
+        "e": round(from_log(measured.log_help), 4),
         "effect": round(measured.effect, 4),
         "ci": [round(end, 2) for end in measured.interval],
         "cases": len(measured.blocks),

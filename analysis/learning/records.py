@@ -6,7 +6,6 @@ is continued after a crash writes the same spans again, which changes nothing.
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -18,6 +17,7 @@ from ..canonical import canonical_json, digest
 from ..claims import Verdict, span_id_of
 from ..records import RESOURCE, SCOPE
 from ..replay.reply_store import StoredReply
+from ..statistics.logarithms import from_log
 from .evaluators import Score
 from .gate import Decision, Measurement, Strategy
 from .lessons import Lesson
@@ -187,7 +187,7 @@ def finding_span(scenario: Scenario, found: Finding, strategy: Strategy, place: 
         names.CLAIM_N: len(measured.blocks),
         names.CLAIM_INTERVAL_LOW: low,
         names.CLAIM_INTERVAL_HIGH: high,
-        names.CLAIM_E_VALUE: e_value(measured.log_help),
+        names.CLAIM_E_VALUE: from_log(measured.log_help),
         names.CLAIM_ALPHA: 1 / measured.needed,
         names.LESSON_ID: found.lesson.id,
         names.LESSON_NUMBER: measured.number,
@@ -196,11 +196,6 @@ def finding_span(scenario: Scenario, found: Finding, strategy: Strategy, place: 
     }
     known = {key: value for key, value in attributes.items() if value == value}  # Not a number: nothing was measured.
     return learning_span(place, names.KIND_CLAIM, f"lesson {found.lesson.id[:12]}", known, parent=parent)
-
-
-def e_value(log: float) -> float:
-    """Returns an e-value from its logarithm, as large as a number can be where it is larger."""
-    return math.exp(min(log, 700.0))
 
 
 def all_spans(plays: Sequence[Play]) -> list[Span]:

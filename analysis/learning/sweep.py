@@ -21,8 +21,8 @@ from typing import Any
 
 from ...ingest.calls import Json
 from ...ingest.errors import FormatError, UpstreamError
-from ..betting import mean_interval
 from ..canonical import digest
+from ..statistics.betting import mean_interval
 from .bench import Bench, at_once, open_bench
 from .evaluators import read_evaluator
 from .players import Player, provider_names, read_player

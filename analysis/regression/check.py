@@ -3,7 +3,6 @@
 import asyncio
 import difflib
 import json
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,7 +11,6 @@ from pathlib import Path
 
 from ... import __version__
 from ...ingest.calls import Body, Json
-from ..attribution.intervals import rate_interval
 from ..canonical import digest
 from ..cases import Case
 from ..experiment import STREAMS
@@ -21,10 +19,12 @@ from ..replay.budget import Budget
 from ..replay.engine import ReplayEngine
 from ..replay.models import ModelChoice
 from ..replay.reply_store import SqliteReplyStore
+from ..statistics.intervals import rate_interval
+from ..statistics.logarithms import from_log
+from ..statistics.sequential import Answer, RateTest
 from .assertions import Assertion
 from .case_file import CaseFile, Verified, settings_of
 from .options import RunOptions
-from .sequential import Answer, RateTest
 
 BATCH = 8
 """Samples asked for at once."""
@@ -160,16 +160,12 @@ async def _sample(
         mode="live", case=question.case, case_path=question.path, prompt_path=question.prompt_path,
         model=next((n for n in names if n), str(question.case.request.get("model", ""))),
         hits=hits, draws=draws,
-        e_excess=_exp(test.log_evidence_of_excess(hits, draws)),
-        e_compliance=_exp(test.log_evidence_of_compliance(hits, draws)),
+        e_excess=from_log(test.log_evidence_of_excess(hits, draws)),
+        e_compliance=from_log(test.log_evidence_of_compliance(hits, draws)),
         input_tokens=sum(u.input_tokens or 0 for u in usages),
         output_tokens=sum(u.output_tokens or 0 for u in usages),
         cost_usd=sum(costs) if costs else None,
     )  # fmt: skip
-
-
-def _exp(log: float) -> float:
-    return math.exp(min(log, 700.0))
 
 
 def _progress(question: Question, assertion: Assertion, hits: int, draws: int, test: RateTest) -> str:

@@ -15,11 +15,11 @@ from ..cases import Case
 from ..claims import Claim
 from ..fields import system_prompt, with_system
 from ..fixes.verify import Measured
+from ..statistics.sequential import Answer, RateTest
 from ..targets import TextTarget, ToolTarget
 from .case_file import SUFFIX, CaseFile, Verified, read_case_file, write_case_file, write_text
 from .redaction import SECRETS, Redacted, Rule, redact
 from .review import Review, review
-from .sequential import Answer, RateTest
 
 MAX_RATES = (0.05, 0.1, 0.2)
 """What a written test may allow: the smallest one that the replays of its fix have shown to hold."""

@@ -3,7 +3,7 @@
 import shlex
 from typing import Any
 
-from ....analysis.attribution.intervals import rate_interval
+from ....analysis.statistics.intervals import rate_interval
 
 ALPHA = 0.05
 COLUMNS = """c.claim_id, c.kind, c.verdict, c.detail, c.scope, coalesce(c.subject, '') AS subject, c.target, c.effect,

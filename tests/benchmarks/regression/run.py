@@ -29,8 +29,8 @@ from whyspan.analysis.fixes.verify import measure
 from whyspan.analysis.interventions import InsertRule, Intervention
 from whyspan.analysis.regression.check import BATCH
 from whyspan.analysis.regression.options import RunOptions
-from whyspan.analysis.regression.sequential import Answer, RateTest
 from whyspan.analysis.replay.budget import Budget
+from whyspan.analysis.statistics.sequential import Answer, RateTest
 from whyspan.analysis.targets import parse_target
 from whyspan.ingest.calls import Api
 

@@ -1,4 +1,5 @@
-from whyspan.analysis.drift import KEPT, DriftGuard, two_sided_e_value
+from whyspan.analysis.drift import KEPT, DriftGuard
+from whyspan.analysis.statistics.evalues import two_sided_e_value
 
 
 def warnings(early: list[bool], late: list[bool], models: tuple[str, str] = ("m", "m")) -> list[str]:

@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from whyspan.analysis.betting import log_e_above, log_e_below, mean_interval
+from whyspan.analysis.statistics.betting import log_e_above, log_e_below, mean_interval
 
 GRID = [*(k / 20 for k in range(1, 20)), 0.99]
 

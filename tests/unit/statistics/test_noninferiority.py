@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from whyspan.analysis.noninferiority import log_e_breaks, log_e_keeps
+from whyspan.analysis.statistics.noninferiority import log_e_breaks, log_e_keeps
 
 ALPHA = 0.05
 SHARE = 0.8

@@ -2,7 +2,7 @@ import random
 
 import pytest
 
-from whyspan.analysis.regression.sequential import Answer, RateTest
+from whyspan.analysis.statistics.sequential import Answer, RateTest
 
 RUNS = 2_000
 BATCH = 8

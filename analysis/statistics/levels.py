@@ -12,6 +12,14 @@ _FIRST: Final = 0.5
 """Share of the first nomination; it usually is the only one."""
 
 
+def admission_level(number: int, alpha: float) -> float:
+    """Returns the level of the `number`-th lesson (from 1) of a series that may be admitted: alpha / (j (j + 1)).
+
+    These sum to alpha however long the series gets, so that is a bound on the chance that any of them is wrong.
+    """
+    return alpha / (number * (number + 1))
+
+
 def gamma(t: int) -> float:
     """Returns the weight of the t-th nomination (t >= 1); the weights of all t sum to 1."""
     return _FIRST if t == 1 else (1 - _FIRST) * 6 / (math.pi * (t - 1)) ** 2

@@ -3,8 +3,8 @@ import math
 import numpy as np
 import pytest
 
-from whyspan.analysis.attribution.evalues import log_e_value
-from whyspan.analysis.attribution.intervals import drop_interval, rate_interval
+from whyspan.analysis.statistics.evalues import log_e_value
+from whyspan.analysis.statistics.intervals import drop_interval, rate_interval
 
 
 @pytest.mark.parametrize(("with_rate", "without_rate"), [(0.9, 0.1), (0.6, 0.5), (0.95, 0.95), (1.0, 0.0)])

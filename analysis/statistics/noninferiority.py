@@ -12,7 +12,8 @@ from typing import Final
 
 import numpy as np
 
-from .attribution.evalues import log_bound_maximum, log_e_value, log_free_maximum
+from .evalues import log_bound_maximum, log_e_value, log_free_maximum
+from .logarithms import log_sum_exp
 
 _RATES: Final = np.array([0.3, 0.5, 0.65, 0.78, 0.87, 0.93, 0.97, 0.99, 0.998])
 _WEIGHTS: Final = np.array([1, 1, 1, 1, 1.5, 2, 3, 4, 5.5])
@@ -28,15 +29,14 @@ def log_e_keeps(changed: tuple[int, int], base: tuple[int, int], *, share: float
         base: (right decisions, draws) without it.
         share: in (0, 1); a high e-value shows that more than this share of the rate is kept.
 
-    Universal inference, as in `attribution.evalues`: a mixture fixed in advance over the best fit of the null.
+    Universal inference, as in `evalues`: a mixture fixed in advance over the best fit of the null.
     """
     (ka, na), (kb, nb) = changed, base
     if na == 0 or nb == 0:
         return 0.0
     hits, misses = ka + kb, na + nb - ka - kb
     terms = _LOG_WEIGHTS + hits * np.log(_RATES) + misses * np.log1p(-_RATES)
-    largest = float(terms.max())
-    mixture = largest + math.log(float(np.exp(terms - largest).sum()))
+    mixture = log_sum_exp(terms)
     if ka * nb <= share * kb * na:
         return mixture - log_free_maximum(ka, na, kb, nb)
     return mixture - log_bound_maximum(ka, na, kb, nb, share)
@@ -49,7 +49,4 @@ def log_e_breaks(pairs: Sequence[tuple[tuple[int, int], tuple[int, int]]], *, sh
     one whatever their dependence (Vovk and Wang 2021), so the cases may share anything.
     """
     logs = [log_e_value(changed, base, kappa=share) for changed, base in pairs]
-    if not logs:
-        return 0.0
-    largest = max(logs)
-    return largest + math.log(sum(math.exp(x - largest) for x in logs) / len(logs))
+    return log_sum_exp(logs) - math.log(len(logs)) if logs else 0.0

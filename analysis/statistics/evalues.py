@@ -11,7 +11,8 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from .logarithms import from_log, log_sum_exp
 
 # Alternatives: rate with the pieces x share of that rate that survives the removal. Decisions worth explaining are
 # mostly frequent and mostly end when their cause goes, so these corners carry more weight; others cost a few draws.
@@ -46,7 +47,7 @@ def log_e_value(without: tuple[int, int], baseline: tuple[int, int], *, kappa: f
 def log_alternative(without: tuple[int, int], baseline: tuple[int, int]) -> float:
     """Returns the log-likelihood of two counts under the mixture of alternatives, the numerator of the e-value."""
     (ka, na), (kb, nb) = without, baseline
-    return _log_sum_exp(
+    return log_sum_exp(
         _LOG_WEIGHTS + kb * _LOG_WITH + (nb - kb) * _LOG_NOT_WITH + ka * _LOG_WITHOUT + (na - ka) * _LOG_NOT_WITHOUT
     )
 
@@ -80,6 +81,6 @@ def _log_likelihood(hits: int, draws: int, rate: float) -> float:
     return log
 
 
-def _log_sum_exp(terms: NDArray[np.float64]) -> float:
-    largest = float(terms.max())
-    return largest + math.log(float(np.exp(terms - largest).sum()))
+def two_sided_e_value(changed: tuple[int, int], base: tuple[int, int]) -> float:
+    """Returns the e-value against "both (hits, draws) have the same rate": the mean of those for less and for more."""
+    return (from_log(log_e_value(changed, base)) + from_log(log_e_value(base, changed))) / 2

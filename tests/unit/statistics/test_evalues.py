@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from whyspan.analysis.attribution.evalues import log_e_value
-from whyspan.analysis.attribution.levels import Levels, gamma
+from whyspan.analysis.statistics.evalues import log_e_value
+from whyspan.analysis.statistics.levels import Levels, gamma
 
 
 def share_of_streams_that_ever_claim(rate_with: float, rate_without: float, *, kappa: float, alpha: float) -> float:
