@@ -1,7 +1,7 @@
 """The record of everything drawn, and the only place where rounds go out to the caller."""
 
 from collections.abc import Generator, Mapping
-from typing import TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from .problem import Draw, Replies, Round, Tally
 
@@ -11,6 +11,8 @@ Steps: TypeAlias = Generator[Round, Replies, T]
 
 NOTHING: frozenset[int] = frozenset()
 """The removal of the baseline."""
+UNCAPPED: Final = 1_000_000
+"""The budget where only what is paid for counts, which the replay engine caps."""
 
 
 class BudgetEnded(Exception):
