@@ -1,7 +1,7 @@
 """`why`: connects the attribution core to the replay engine and turns what it finds into claims."""
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,16 +9,16 @@ from ...ingest.calls import Json
 from ..cases import Case
 from ..claims import Claim, Verdict
 from ..desk import Desk, open_desk
-from ..experiment import Experiment, Order
-from ..interventions import Drop, Noop, intervention_id
+from ..experiment import Experiment
+from ..interventions import Drop, intervention_id
 from ..segments import Segment, Segmentation, segment
 from ..statistics.intervals import drop_interval
 from .attribute import attribute
-from .problem import Options, Replies, Round, Tally
+from .driving import drive
+from .ledger import UNCAPPED
+from .problem import Options, Tally
 from .result import Attribution, Stop
 from .result import Claim as Cause
-
-UNCAPPED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ async def explain(experiment: Experiment, options: Options) -> WhyReport:
     case = experiment.case
     cut = segment(case.api, case.request)
     core = attribute(cut.leaves(), _decision_words(case), replace(options, budget=UNCAPPED))
-    result = await _drive(core, experiment, cut)
+    result = await drive(core, experiment, cut)
     claims = tuple(_claim(case, cut, c, result, options) for c in result.claims)
     if not claims and result.stop in {Stop.NO_CAUSE, Stop.RARE}:
         claims = (_no_cause(case, cut, result, options),)
@@ -111,26 +111,6 @@ async def explain(experiment: Experiment, options: Options) -> WhyReport:
     return WhyReport(
         case=case, segmentation=cut, attribution=result, claims=claims, headline=head, paid=experiment.paid
     )
-
-
-async def _drive(
-    core: Generator[Round, Replies, Attribution], experiment: Experiment, cut: Segmentation
-) -> Attribution:
-    """Plays rounds until the core returns: each round's draws run at once."""
-    try:
-        draws = next(core)
-        while True:
-            replies = await experiment.draw_all([_order(cut, d.removal, d.count) for d in draws])
-            draws = core.send(replies)
-    except StopIteration as end:
-        result: Attribution = end.value
-        return result
-
-
-def _order(cut: Segmentation, removal: frozenset[int], count: int) -> Order:
-    if not removal:
-        return Noop(), count, cut.body
-    return Drop.of(cut, removal), count, cut.without(removal)
 
 
 def _decision_words(case: Case) -> str:
