@@ -25,7 +25,7 @@ from .targets import JudgeTarget, classify, classify_other
 
 STREAM_SIZE = 1_000_000
 """Sample indices set apart for each use, so that `fix` never reuses the draws that made `why` suspect a piece."""
-STREAMS = {"why": 0, "fix": STREAM_SIZE, "test": 2 * STREAM_SIZE, "replay": 3 * STREAM_SIZE}
+STREAMS = {"why": 0, "fix": STREAM_SIZE, "test": 2 * STREAM_SIZE, "replay": 3 * STREAM_SIZE, "score": 4 * STREAM_SIZE}
 RECORD_EVERY = 500
 """Trials that are held before they are handed over; memory does not grow with an experiment."""
 

@@ -51,7 +51,12 @@ def judge_request(case: Case, question: str, reply: ModelReply) -> Body:
     """Returns the request that asks about a reply, in the form of the case's API."""
     calls = [{"tool": c.name, "arguments": c.arguments} for c in reply.tool_calls]
     shown = json.dumps({"text": reply.text, "tool_calls": calls}, ensure_ascii=False, indent=1)
+    return plain_question(case, PROMPT.format(reply=shown, question=question))
+
+
+def plain_question(case: Case, text: str) -> Body:
+    """Returns a request that puts one question to the model of a case: without its context, tools and settings."""
     body: Body = {"model": case.request.get("model", "")}
     if case.api is Api.ANTHROPIC_MESSAGES:
         body = with_parameter(case.api, body, "max_tokens", OUTPUT_LIMIT)
-    return with_user_message(case.api, body, PROMPT.format(reply=shown, question=question))
+    return with_user_message(case.api, body, text)
