@@ -59,13 +59,14 @@ def _course(study: Study) -> Steps[Stop]:
         base = study.ledger.baseline
         study.notes.append(f"the decision happened in {base.target} of {base.draws} samples: too rare to explain")
         return Stop.RARE
-    read, given = study.pool(given=False), study.pool(given=True)
+    read = study.pool(given=False)
+    given = study.pool(given=True) if study.options.given else frozenset()
     yield from _explain(study, read, _READ_PRIOR)
     if study.options.full or not _is_explained(study):
         yield from _explain(study, given, _GIVEN_PRIOR)
     elif given:
         study.open.append(f"{len(given)} pieces of the prompt, the user's words and the tools were not searched")
-    if not _is_explained(study):
+    if given and not _is_explained(study):
         yield from explain_together(study, read | given, _ACROSS_PRIOR)
     if study.options.full or not study.claims:
         yield from _claim_required(study)
@@ -101,7 +102,7 @@ def _explain(study: Study, pool: frozenset[int], any_cause: float) -> Steps[None
 def _claim_required(study: Study) -> Steps[None]:
     """Puts suspected required inputs to the test: all in full mode, else the likeliest when nothing else was found."""
     claimed = frozenset[int]().union(*(claim.removal for claim in study.claims))
-    for given in (False, True):
+    for given in (False, True) if study.options.given else (False,):
         pool = study.pool(given=given) - claimed
         if study.options.full:
             yield from without_required(study, pool, _GIVEN_PRIOR)

@@ -76,6 +76,8 @@ class Options:
     """Spend more on hidden causes before saying that there is none."""
     fwer: bool = False
     """Bound the chance of any false claim instead of their expected share."""
+    given: bool = True
+    """Search what was given before the run (the prompt, the user's words, the tools) when nothing that was read does."""
     seed: int = 0
     guess: frozenset[int] = frozenset()
     """Leaves that somebody suspects; they are looked at first and are never believed."""

@@ -29,6 +29,13 @@ def test_finds_a_cause_in_the_words_of_the_user(make_leaves: Make, attribute_rat
     assert result.headline.removal == {8}
 
 
+def test_what_was_given_is_left_alone_when_told_so(make_leaves: Make, attribute_rate: Runner) -> None:
+    leaves = [*make_leaves(6, Role.SYSTEM), *make_leaves(6, Role.USER), *make_leaves(20)]
+    result, rounds = attribute_rate(leaves, lambda removed: 0.0 if 8 in removed else 1.0, options=Options(given=False))
+    assert result.stop is Stop.NO_CAUSE
+    assert all(min(draw.removal, default=12) >= 12 for order in rounds for draw in order)
+
+
 def test_a_rare_decision_is_not_searched(make_leaves: Make, attribute_rate: Runner) -> None:
     result, rounds = attribute_rate(make_leaves(20), lambda removed: 0.0)
     assert result.stop is Stop.RARE
