@@ -66,7 +66,7 @@ def _course(study: Study) -> Steps[Stop]:
         yield from _explain(study, given, _GIVEN_PRIOR)
     elif given:
         study.open.append(f"{len(given)} pieces of the prompt, the user's words and the tools were not searched")
-    if given and not _is_explained(study):
+    if study.options.given and not _is_explained(study):
         yield from explain_together(study, read | given, _ACROSS_PRIOR)
     if study.options.full or not study.claims:
         yield from _claim_required(study)

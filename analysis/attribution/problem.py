@@ -77,7 +77,7 @@ class Options:
     fwer: bool = False
     """Bound the chance of any false claim instead of their expected share."""
     given: bool = True
-    """Search what was given before the run (the prompt, the user's words, the tools) when nothing that was read does."""
+    """Search what was given before the run as well: the prompt, the user's words, the tools."""
     seed: int = 0
     guess: frozenset[int] = frozenset()
     """Leaves that somebody suspects; they are looked at first and are never believed."""
