@@ -19,7 +19,7 @@ from .bodies import FOLDED, MIN_TEXT, Bodies
 
 Index: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 _HEX = np.array([int.from_bytes(b"%02x" % n, "little") for n in range(256)], "<u2")
-_KINDS = pa.array([STRING, "bool", "int", "double", "bytes", "array", "kvlist", "none"])
+_KINDS = (STRING, "bool", "int", "double", "bytes", "array", "kvlist", "none")
 _FIELDS = ("string_value", "bool_value", "int_value", "double_value", "bytes_value", "array_value", "kvlist_value")
 
 
@@ -88,7 +88,7 @@ def kinds_and_texts(values: pa.StructArray, fold: "Fold") -> tuple[pa.Array, pa.
     columns = {name: field(values, name) for name in _FIELDS}
     present = [columns[name].is_valid().to_numpy(zero_copy_only=False) for name in _FIELDS]
     codes = np.select(present, range(len(_FIELDS)), len(_FIELDS)).astype(np.int8)
-    kinds = pa.DictionaryArray.from_arrays(pa.array(codes), _KINDS).dictionary_decode()
+    kinds = pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(_KINDS)).dictionary_decode()
     # Long texts are folded first: what follows copies all text that is left.
     texts = [columns["string_value"]]
     texts += [_rare(columns[name], write) for name, write in _RARE.items() if columns[name].null_count < len(values)]

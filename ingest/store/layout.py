@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+SCHEMA_VERSION = 2
+"""Version of folder layout, manifest and tables; recorded in the manifest. A new column is a new version."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -49,3 +52,8 @@ class Layout:
         """Creates the folders."""
         for folder in (self.root, self.wal, self.data, self.quarantine):
             folder.mkdir(parents=True, exist_ok=True)
+
+
+def schema_name(kind: str) -> str:
+    """Returns the name of the file without rows that fixes a table's columns; it changes when they do."""
+    return f"{kind}-schema-{SCHEMA_VERSION}.parquet"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import StoreError
-from .schema import SCHEMA_VERSION
+from .layout import SCHEMA_VERSION
 
 _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;

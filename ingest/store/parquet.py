@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-import xxhash
 
 from .durable import publish
 from .layout import Layout
@@ -49,11 +48,6 @@ def _sorted(table: pa.Table, order: str) -> pa.Table:
 def new_name(kind: str, tier: str) -> str:
     """Returns a file name that no other process takes."""
     return f"{kind}-{tier}-{time.time_ns():020d}-{secrets.token_hex(3)}.parquet"
-
-
-def schema_name(kind: str) -> str:
-    """Returns the name of the file without rows that fixes a table's columns; it changes when they do."""
-    return f"{kind}-schema-{xxhash.xxh3_64_hexdigest(str(TABLES[kind].schema).encode())}.parquet"
 
 
 def describe(layout: Layout, kind: str, path: Path, *, tier: str) -> DataFile:

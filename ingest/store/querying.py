@@ -4,14 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..errors import UsageError
 from .store import Store
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 """Values of `$name`, or of each `?`."""
@@ -52,7 +53,7 @@ class Sandbox:
             self._checked(query)
             self._db.execute(f"CREATE TEMP TABLE {name} AS {query}", parameters)
 
-    def table(self, query: str) -> pa.Table:
+    def table(self, query: str) -> "pa.Table":
         """Runs one SELECT statement and returns what it gives as an Arrow table."""
         with _explained():
             self._checked(query)
@@ -80,6 +81,8 @@ def run_query(store: Store, query: str, parameters: Parameters = ()) -> Result:
 
 def write_parquet(store: Store, query: str, path: Path) -> None:
     """Writes what one SELECT statement gives to a Parquet file; see `Sandbox`."""
+    import pyarrow.parquet as pq  # a fifth of a second that no other query should take
+
     with open_sandbox(store) as sandbox:
         table = sandbox.table(query)
     try:

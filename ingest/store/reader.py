@@ -2,16 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
-from typing import Any
 
 import duckdb
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from .bodies import trace_of, unfold
 from .quoting import parquet, quote_list
-from .schema import TABLES
 from .views import FILE_VIEWS, MACROS, VIEWS
 
 Snapshot = Mapping[str, Sequence[str]]
@@ -41,25 +36,3 @@ def connect(
         db.execute("SET enable_external_access = false")
         db.execute("SET lock_configuration = true")
     return db
-
-
-def read_trace(paths: Sequence[str], kind: str, trace_id: str) -> list[dict[str, Any]]:
-    """Returns the rows that files hold of one trace, in their order; columns that older files lack are None."""
-    spec = TABLES[kind]
-    lacking = dict.fromkeys(spec.schema.names)
-    tables = [pq.read_table(path, filters=[("trace_id", "=", trace_id)]) for path in paths]
-    rows = [{**lacking, **row} for table in tables for row in table.to_pylist()]
-    return sorted(rows, key=itemgetter(spec.order))
-
-
-def read_traces(paths: Sequence[str], trace_ids: Sequence[str], order: str) -> dict[str, list[dict[str, Any]]]:
-    """Returns the rows that files hold of some traces, by trace: one pass instead of one a trace."""
-    found: dict[str, list[dict[str, Any]]] = {trace_id: [] for trace_id in trace_ids}
-    if not paths:
-        return found
-    with duckdb.connect(":memory:") as db:
-        query = f"SELECT * FROM {parquet(paths)} WHERE trace_id IN (SELECT unnest(?)) ORDER BY trace_id, {order}"
-        table: pa.Table = db.sql(query, params=[list(trace_ids)]).to_arrow_table()
-        for row in table.to_pylist():
-            found[row["trace_id"]].append(row)
-    return found

@@ -1,4 +1,4 @@
-"""The Parquet tables. Columns are only ever added; a reader fills what older files lack with NULL."""
+"""The Parquet tables. Columns are only ever added, with a new SCHEMA_VERSION; what older files lack is read as NULL."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,6 @@ from typing import Any
 import pyarrow as pa
 
 from .attributes import ATTRIBUTES
-
-SCHEMA_VERSION = 2
-"""Version of folder layout, manifest and tables; recorded in the manifest."""
 
 EVENTS = pa.list_(
     pa.struct([

@@ -1,40 +1,28 @@
-"""The store as the rest of whyspan sees it: write spans, read them back, query them."""
+"""The store as the rest of whyspan sees it: write spans, read them back, query them.
 
-import itertools
-import time
-from collections.abc import Iterable, Iterator, Sequence
+Arrow and the decoders take longer to load than most questions take to answer, so what needs them is imported when it
+is first used.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 from ..errors import StoreError
-from ..otlp import encode_logs, encode_traces
 from ..spans import LogRecord, Span, TraceId
-from .compaction import GRACE_NS, compact
-from .durable import try_lock
-from .layout import Layout
-from .maintenance import StoreStats, collect_stats, drop_spans, prune, verify
+from .layout import Layout, schema_name
 from .manifest import Manifest
-from .parquet import schema_name, write_file
-from .reader import connect, read_trace, read_traces
-from .roller import Roller
-from .rows import Senders, read_log_record, read_span
-from .runs import resolve_run
-from .schema import TABLES
-from .wal import Frame, FrameKind, Position, WalWriter, list_segments
+from .views import FILE_VIEWS
+from .wal import list_segments
 
 if TYPE_CHECKING:
     import duckdb
 
-T = TypeVar("T")
-_FRAME_ITEMS = 500
-"""Items per frame: some megabytes of GenAI spans."""
-_REFRESH_S = 2.0
-"""How long a reader may be busy with what writers have left in the WAL."""
-_VISIBLE_S = 30.0
-"""How long `write` waits for another process's roll before it gives up."""
-_MAX_HOT_FILES = 32
-"""Beyond so many, a write is followed by compaction."""
+    from .lookup import Lookup
+    from .maintenance import StoreStats
+    from .writing import Writer
 
 
 class Store:
@@ -43,8 +31,7 @@ class Store:
     def __init__(self, layout: Layout, manifest: Manifest) -> None:
         self._layout = layout
         self._manifest = manifest
-        self._wal = WalWriter(layout.wal)
-        self._roller = Roller(layout, manifest)
+        self._used_writer: Writer | None = None
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -70,7 +57,10 @@ class Store:
         except OSError as error:
             raise StoreError(f"cannot make a store at {path}: {error.strerror}") from error
         manifest = Manifest.create(layout.manifest)
-        _fix_columns(layout, manifest)
+        if not _has_all_columns(manifest):
+            from .writing import fix_columns
+
+            fix_columns(layout, manifest)
         store = cls(layout, manifest)
         store.refresh()
         return store
@@ -85,7 +75,8 @@ class Store:
 
     def close(self) -> None:
         """Lets go of the files; what was written stays."""
-        self._wal.close()
+        if self._used_writer:
+            self._used_writer.close()
         self._manifest.close()
 
     @property
@@ -98,24 +89,14 @@ class Store:
 
         A span that the store has already, by trace and span id, is not stored again.
         """
-        now = time.time_ns()
-        frames = [
-            *(Frame(kind=FrameKind.TRACES, payload=encode_traces(c), received_ns=now) for c in _chunks(spans)),
-            *(Frame(kind=FrameKind.LOGS, payload=encode_logs(c), received_ns=now) for c in _chunks(logs)),
-        ]
-        if frames:
-            self._make_visible(self._wal.append(frames))
-            self._tidy()
+        self._writer.write(spans, logs)
 
     def replace(self, spans: Iterable[Span]) -> None:
         """Stores newer versions of spans: what the store has under their ids goes, then they are written.
 
         A process that dies in between leaves neither, so the caller must be able to bring them again.
         """
-        newer = list(spans)
-        if newer:
-            drop_spans(self._layout, self._manifest, {(s.trace_id, s.span_id) for s in newer})
-            self.write(newer)
+        self._writer.replace(spans)
 
     def known_traces(self, trace_ids: Iterable[str]) -> set[str]:
         """Returns those of the traces that have spans in the store."""
@@ -123,7 +104,8 @@ class Store:
 
     def refresh(self) -> None:
         """Makes what other writers have acknowledged visible, as far as that is possible in two seconds."""
-        self._roller.roll_everything(deadline_s=_REFRESH_S)
+        if list_segments(self._layout.wal):
+            self._writer.refresh()
 
     def connect(self, *, sandboxed: bool = False) -> "duckdb.DuckDBPyConnection":
         """Returns an in-memory DuckDB with the views of `views.py` over what is stored now.
@@ -131,29 +113,23 @@ class Store:
         The connection cannot change the store. It stays valid for ten minutes of compaction; take a new one to see
         new data. `sandboxed`: it can reach no other file either.
         """
-        paths = {kind: self._absolute(files) for kind, files in self._manifest.snapshot().items()}
-        return connect(paths, self._bodies, sandboxed=sandboxed)
+        from .reader import connect
+
+        files = self._manifest.snapshot().items()
+        paths = {kind: [str(self.path / path) for path in paths] for kind, paths in files}
+        return connect(paths, lambda trace_id: self._lookup.bodies(trace_id), sandboxed=sandboxed)
 
     def spans(self, trace_id: TraceId) -> list[Span]:
         """Returns the spans of a trace in start order; empty when the trace is unknown."""
-        senders, bodies = Senders(), self._bodies(trace_id)
-        return [read_span(row, senders, bodies) for row in self._rows("spans", trace_id)]
+        return self._lookup.spans(trace_id)
 
     def logs(self, trace_id: TraceId) -> list[LogRecord]:
         """Returns the log records of a trace in the order of arrival."""
-        senders, bodies = Senders(), self._bodies(trace_id)
-        return [read_log_record(row, senders, bodies) for row in self._rows("log_records", trace_id)]
+        return self._lookup.logs(trace_id)
 
     def traces(self, trace_ids: Sequence[TraceId]) -> dict[TraceId, tuple[list[Span], list[LogRecord]]]:
         """Returns the spans and log records of some traces, ordered as `spans` and `logs` do; far cheaper than each."""
-        rows = {kind: self._rows_by_trace(kind, trace_ids) for kind in ("spans", "log_records", "messages")}
-        senders = Senders()
-        found = {}
-        for trace_id in trace_ids:
-            bodies = {row["hash"]: row["body"] for row in rows["messages"][trace_id]}
-            spans = [read_span(row, senders, bodies) for row in rows["spans"][trace_id]]
-            found[trace_id] = (spans, [read_log_record(row, senders, bodies) for row in rows["log_records"][trace_id]])
-        return found
+        return self._lookup.traces(trace_ids)
 
     def all_trace_ids(self) -> list[TraceId]:
         """Returns every trace that has spans, whyspan's own included, sorted."""
@@ -172,87 +148,55 @@ class Store:
 
         Raises what `resolve_run` raises.
         """
+        from .runs import resolve_run
+
         with self.connect() as db:
             return resolve_run(db, reference)[::-1]
 
-    def compact(self, *, grace_ns: int = GRACE_NS) -> int:
-        """Merges small files; returns the number of merges. What is replaced stays on disk for `grace_ns`."""
-        return compact(self._layout, self._manifest, grace_ns=grace_ns)
+    def compact(self, *, grace_ns: int | None = None) -> int:
+        """Merges small files; returns the number of merges. What is replaced stays on disk for ten minutes.
+
+        `grace_ns`: another time than those ten minutes.
+        """
+        from .compaction import GRACE_NS, compact
+
+        return compact(self._layout, self._manifest, grace_ns=GRACE_NS if grace_ns is None else grace_ns)
 
     def prune(self, *, keep_days: int) -> int:
         """Deletes what began more than `keep_days` ago; returns the number of rows."""
+        from .maintenance import prune
+
         return prune(self._layout, self._manifest, keep_days=keep_days)
 
     def verify(self) -> list[str]:
         """Returns what is wrong with the store, a line each."""
+        from .maintenance import verify
+
         return verify(self._layout, self._manifest)
 
-    def stats(self) -> StoreStats:
+    def stats(self) -> "StoreStats":
         """Returns the store in numbers."""
+        from .maintenance import collect_stats
+
         return collect_stats(self._layout, self._manifest)
 
-    def _rows(self, kind: str, trace_id: str) -> list[dict[str, Any]]:
-        files = self._manifest.files_of(kind, [trace_id])
-        return read_trace(self._absolute(files), kind, trace_id)
+    @cached_property
+    def _lookup(self) -> "Lookup":
+        from .lookup import Lookup
 
-    def _rows_by_trace(self, kind: str, trace_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-        files = self._manifest.files_of(kind, trace_ids)
-        return read_traces(self._absolute(files), trace_ids, TABLES[kind].order)
+        return Lookup(self.path, self._manifest)
 
-    def _bodies(self, trace_id: str) -> dict[str, str]:
-        return {row["hash"]: row["body"] for row in self._rows("messages", trace_id)}
+    @property
+    def _writer(self) -> "Writer":
+        from .writing import Writer
 
-    def _absolute(self, files: Iterable[str]) -> list[str]:
-        return [str(self.path / file) for file in files]
-
-    def _make_visible(self, position: Position) -> None:
-        """Rolls up to the position, unless another process does."""
-        deadline = time.monotonic() + _VISIBLE_S
-        while not self._is_rolled(position):
-            if time.monotonic() > deadline:
-                raise StoreError(
-                    f"{self.path} is locked by a process that does not finish",
-                    hint="what was written is safe and becomes visible once that process ends",
-                )
-            self._roller.roll(wait_s=0.05)
-
-    def _tidy(self) -> None:
-        """Merges what this and other short-lived writers have scattered, now and then."""
-        if sum(file.tier == "hot" for file in self._manifest.live_files()) > _MAX_HOT_FILES:
-            compact(self._layout, self._manifest)
-
-    def _is_rolled(self, position: Position) -> bool:
-        return self._manifest.rolled().get(position.segment, 0) >= position.offset
+        self._used_writer = self._used_writer or Writer(self._layout, self._manifest)
+        return self._used_writer
 
 
-def _chunks(items: Iterable[T]) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while chunk := list(itertools.islice(iterator, _FRAME_ITEMS)):
-        yield chunk
-
-
-def _fix_columns(layout: Layout, manifest: Manifest) -> None:
-    """Gives each table a file without rows that has all its columns, so that views never miss one.
-
-    A new store has no other files, and an older one may have been written before a column was added.
-    """
-    wanted = {schema_name(kind): kind for kind in TABLES}
-    if wanted.keys() <= _schema_files(manifest).keys():
-        return
-    with try_lock(layout.roll_lock, wait_s=_VISIBLE_S) as locked:
-        if not locked:
-            raise StoreError(f"{layout.root} is locked by a process that does not finish", hint="try again later")
-        present = _schema_files(manifest)  # again: the process that had the lock may have done it
-        files = [
-            write_file(layout, kind, TABLES[kind].schema.empty_table(), tier="schema", name=name)
-            for name, kind in wanted.items()
-            if name not in present
-        ]
-        manifest.replace([path for name, path in present.items() if name not in wanted], files)
-
-
-def _schema_files(manifest: Manifest) -> dict[str, str]:
-    return {Path(file.path).name: file.path for file in manifest.live_files() if file.tier == "schema"}
+def _has_all_columns(manifest: Manifest) -> bool:
+    present = {Path(file.path).name for file in manifest.live_files() if file.tier == "schema"}
+    return present >= {schema_name(kind) for kind in FILE_VIEWS}
 
 
 def open_store(uri: str | Path) -> "duckdb.DuckDBPyConnection":

@@ -1,3 +1,4 @@
+import hashlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,9 +14,9 @@ from whyspan.ingest.errors import NotFoundError, StoreError, UsageError
 from whyspan.ingest.otlp import encode_logs, encode_traces
 from whyspan.ingest.spans import LogRecord, Resource, Scope, Span, SpanId, StatusCode, TraceId
 from whyspan.ingest.store import Store
-from whyspan.ingest.store.layout import Layout
+from whyspan.ingest.store.layout import SCHEMA_VERSION, Layout
 from whyspan.ingest.store.parquet import write_file
-from whyspan.ingest.store.schema import SPANS
+from whyspan.ingest.store.schema import SPANS, TABLES
 from whyspan.ingest.store.wal import Frame, FrameKind, WalWriter
 
 T0 = 1_790_000_000_000_000_000
@@ -320,6 +321,26 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(store: Store) -> None
     with Store.open(store.path) as migrated:
         assert migrated.spans(trace(1)) == [make_span()]
         assert migrated._manifest.dropped() == {}
+
+
+def test_other_columns_are_another_version() -> None:
+    """Opening a store compares versions, not columns: who changes a column raises SCHEMA_VERSION and this digest."""
+    columns = "".join(str(spec.schema) for spec in TABLES.values())
+    assert (SCHEMA_VERSION, hashlib.sha256(columns.encode()).hexdigest()[:16]) == (2, "17955cc2d2d84257")
+
+
+def test_asking_a_store_does_not_load_what_writing_needs(store: Store) -> None:
+    store.write([make_call()])
+    store.close()
+    Store.open(store.path).close()  # the segment of the writer goes
+    program = """import sys
+from whyspan.ingest.store import Store
+from whyspan.ingest.store.querying import run_query
+with Store.open(sys.argv[1]) as store:
+    assert run_query(store, "SELECT count(*) FROM runs").rows == ((1,),)
+print({"pyarrow", "ptars", "google.protobuf"} & sys.modules.keys())"""
+    done = subprocess.run([sys.executable, "-c", program, str(store.path)], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def test_views_have_columns_that_older_files_lack(store: Store) -> None:
