@@ -12,6 +12,7 @@ from ..ingest.calls import Body
 from ..ingest.errors import UpstreamError
 from ..ingest.spans import Span
 from ..ingest.store import Store
+from .attribution.methods.judge import question
 from .attribution.problem import Options
 from .attribution.why import WhyReport, find_cause
 from .canonical import digest
@@ -64,11 +65,13 @@ class RecallDesk(Desk):
 
 def recall_why(store: Store, case: Case) -> WhyReport | None:
     """Returns what `why` found about a case, from stored replies alone; None when there are none."""
-    endpoint = _endpoint_of(store, digest(segment(case.api, case.request).body))
+    cut = segment(case.api, case.request)
+    endpoint = _endpoint_of(store, digest(cut.body))
     if endpoint is None:
         return None
     desk = RecallDesk(store=store, model=RecalledModel(endpoint=endpoint), budget=Budget(0))
-    return asyncio.run(find_cause(desk, case, Options()))
+    was_asked = _endpoint_of(store, digest(question(case, cut))) == endpoint
+    return asyncio.run(find_cause(desk, case, Options(), ask=was_asked))
 
 
 def _endpoint_of(store: Store, request_digest: str) -> str | None:

@@ -16,6 +16,7 @@ from ..statistics.intervals import drop_interval
 from .attribute import attribute
 from .driving import drive
 from .ledger import UNCAPPED
+from .methods.judge import suspects
 from .problem import Options, Tally
 from .result import Attribution, Stop
 from .result import Claim as Cause
@@ -34,6 +35,8 @@ class WhyReport:
     """The claim to show first; None when there is no cause with a large effect."""
     paid: int
     """Replays that were paid for in this run; the others came from the reply store."""
+    guess: tuple[int, ...] | None = None
+    """Groups that the model suspected when it was asked; None when it was not asked. They were only looked at first."""
 
     def segments(self, cause: Cause) -> tuple[Segment, ...]:
         """Returns the segments that a cause removes, each text once, where it was read last."""
@@ -53,6 +56,7 @@ class WhyReport:
             "pieces": len(self.segmentation.groups),
             "replays": result.draws,
             "paid": self.paid,
+            "guess": None if self.guess is None else [self.segmentation.said(g) for g in self.guess],
             "rounds": result.rounds,
             "notes": list(result.notes),
             "open": list(result.open),
@@ -68,6 +72,7 @@ def why(
     base_url: str = "",
     budget: int | None = None,
     full: bool = False,
+    guess: bool = False,
 ) -> WhyReport:
     """Finds by experiment what caused a decision: `whyspan why`, for Python.
 
@@ -79,22 +84,26 @@ def why(
         base_url: an OpenAI-compatible endpoint, when no function is given.
         budget: replays to pay for at most.
         full: find every cause, not only enough for a headline.
+        guess: ask the model once which piece it was, and look there first.
 
     Raises WhyspanError, with a hint, for whatever is missing.
     """
     with open_desk(store=store, model_fn=model_fn, base_url=base_url, budget=budget) as desk:
-        return asyncio.run(find_cause(desk, desk.case(run, event), Options(full=full)))
+        return asyncio.run(find_cause(desk, desk.case(run, event), Options(full=full), ask=guess))
 
 
-async def find_cause(desk: Desk, case: Case, options: Options) -> WhyReport:
-    """Finds what caused a case's decision and keeps the claims; the cap is the desk's budget."""
+async def find_cause(desk: Desk, case: Case, options: Options, *, ask: bool = False) -> WhyReport:
+    """Finds what caused a case's decision and keeps the claims; the cap is the desk's budget.
+
+    With `ask` the model is asked once which piece it was, as a hint where to look first.
+    """
     async with desk.experiment(case, "why") as experiment:
-        report = await explain(experiment, options)
+        report = await explain(experiment, options, ask=ask)
     desk.keep(report.claims)
     return report
 
 
-async def explain(experiment: Experiment, options: Options) -> WhyReport:
+async def explain(experiment: Experiment, options: Options, *, ask: bool = False) -> WhyReport:
     """Finds what caused a case's decision, by drawing on the experiment until the core has enough.
 
     Only what is paid for counts against the engine's budget, so the core's own cap is lifted: replays known from
@@ -102,15 +111,18 @@ async def explain(experiment: Experiment, options: Options) -> WhyReport:
     """
     case = experiment.case
     cut = segment(case.api, case.request)
-    core = attribute(cut.leaves(), _decision_words(case), replace(options, budget=UNCAPPED))
+    guess = await suspects(experiment, cut) if ask else None
+    options = replace(options, budget=UNCAPPED, guess=options.guess.union(guess or ()))
+    core = attribute(cut.leaves(), _decision_words(case), options)
     result = await drive(core, experiment, cut)
     claims = tuple(_claim(case, cut, c, result, options) for c in result.claims)
     if not claims and result.stop in {Stop.NO_CAUSE, Stop.RARE}:
         claims = (_no_cause(case, cut, result, options),)
     head = next((c for c, found in zip(claims, result.claims, strict=False) if found is result.headline), None)
     return WhyReport(
-        case=case, segmentation=cut, attribution=result, claims=claims, headline=head, paid=experiment.paid
-    )
+        case=case, segmentation=cut, attribution=result, claims=claims, headline=head, paid=experiment.paid,
+        guess=guess,
+    )  # fmt: skip
 
 
 def _decision_words(case: Case) -> str:

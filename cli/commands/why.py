@@ -4,12 +4,17 @@ import asyncio
 
 import click
 
+from ...analysis.attribution.methods import Method
+from ...analysis.attribution.methods.scoring import ScoreReport, score_pieces
 from ...analysis.attribution.problem import Options
 from ...analysis.attribution.result import Stop
 from ...analysis.attribution.why import WhyReport, find_cause
-from ...ingest.errors import ExitCode
+from ...analysis.cases import Case
+from ...analysis.desk import Desk
+from ...ingest.errors import ExitCode, UsageError
 from ..output import Paint, Session, write_json
 from ..replaying import ReplayArguments, agree, desk_of, replay_options
+from ..report.score_text import render_scores
 from ..report.why_text import render_why
 from ..selecting import choose_cases, select_option, words
 from ..writing_back import write_back_claims, writeback_option
@@ -22,6 +27,12 @@ from ..writing_back import write_back_claims, writeback_option
 @replay_options
 @writeback_option
 @click.option("--full", is_flag=True, help="Find every cause, not only enough for a headline.")
+@click.option("--guess", is_flag=True, help="Ask the model once which piece it was, and look there first.")
+@click.option(
+    "--method",
+    type=click.Choice([m.value for m in Method]),
+    help="Rank the pieces by another method instead, to compare: scores without an error rate, not kept as claims.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def command(
@@ -32,6 +43,8 @@ def command(
     replay: ReplayArguments,
     writeback: tuple[str, ...],
     full: bool,
+    guess: bool,
+    method: str | None,
     as_json: bool,
 ) -> int:
     """Find by experiment what caused a decision.
@@ -40,13 +53,20 @@ def command(
     no-tool, finish:REASON, error, py:MODULE:FUNCTION, judge:"QUESTION", last, #N or span:ID. Only the one recorded
     model call is sent again, with pieces of its context removed; the agent and its tools never run.
 
+    --method ranks the pieces by leave-one-out (loo), a sparse fit to random removals (contextcite) or the model's own
+    word (judge), on the same decision, segments and budget.
+
     Exit codes: 0 a cause was found, 1 none, 5 the budget ended (repeat with a larger one: it goes on for free).
     """
+    if method and (full or guess or writeback):
+        raise UsageError("--method gives scores, not claims: --full, --guess and --writeback have no meaning with it")
     with desk_of(session, replay) as desk:
         cases = choose_cases(desk.store, run, event, query, overlays=desk.overlays)
         if not agree(desk, cases, desk.budget.cap, replay):
             return ExitCode.OK
-        reports = [asyncio.run(find_cause(desk, case, Options(full=full))) for case in cases]
+        if method:
+            return _score(session, desk, cases, Method(method), as_json=as_json, is_one=not query)
+        reports = [asyncio.run(find_cause(desk, case, Options(full=full), ask=guess)) for case in cases]
     if as_json:
         write_json({"reports": [r.to_json() for r in reports]} if query else reports[0].to_json())
     else:
@@ -56,6 +76,22 @@ def command(
             click.echo(f"next: {session.command(f'fix {words(run, event, query)}{replay.words()}')}")
     write_back_claims(session, (claim for report in reports for claim in report.claims), writeback)
     return max((_exit_code(report) for report in reports), default=ExitCode.FINDING)
+
+
+def _score(session: Session, desk: Desk, cases: list[Case], method: Method, *, as_json: bool, is_one: bool) -> ExitCode:
+    reports = [asyncio.run(score_pieces(desk, case, method)) for case in cases]
+    if as_json:
+        write_json(reports[0].to_json() if is_one else {"reports": [r.to_json() for r in reports]})
+    else:
+        for line in (line for report in reports for line in (*render_scores(report, Paint.stdout(session)), "")):
+            click.echo(line)
+    return max((_score_code(report) for report in reports), default=ExitCode.FINDING)
+
+
+def _score_code(report: ScoreReport) -> ExitCode:
+    if not report.scores.is_complete:
+        return ExitCode.BUDGET
+    return ExitCode.FINDING if report.scores.named is None else ExitCode.OK
 
 
 def _exit_code(report: WhyReport) -> ExitCode:

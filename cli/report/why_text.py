@@ -102,6 +102,9 @@ def _notes(report: WhyReport, paint: Paint) -> Iterator[str]:
     rerun = f", {result.draws - report.paid} of them known from before" if result.draws > report.paid else ""
     tested = f"{len(result.tested)} removals among {total} pieces"
     yield paint(f"  {result.draws} replays in {result.rounds} rounds{rerun}; {tested}", dim=True)
+    if report.guess is not None:
+        suspected = " / ".join(shorten(report.segmentation.said(g), 80) for g in report.guess) or "no piece"
+        yield paint(f"  asked, the model suspected (no evidence, only looked at first): {suspected}", dim=True)
     for note in (*result.notes, *(f"open: {o}" for o in result.open)):
         yield paint(f"  {note}", dim=True)
     if report.case.origin.grade == Grade.PARTIAL.value:
