@@ -72,6 +72,11 @@ def with_user_message(api: Api, body: Body, text: str) -> Body:
     return form_of(api).with_user_message(body, text)
 
 
+def with_model_message(api: Api, body: Body, text: str) -> Body:
+    """Returns the body with another message of the model's own at the end."""
+    return form_of(api).with_model_message(body, text)
+
+
 def tool_place(api: Api, body: Body, name: str) -> ToolPlace:
     """Returns where a tool is defined; UsageError lists the tools there are."""
     places = list(form_of(api).tools(body))

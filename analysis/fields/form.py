@@ -74,6 +74,10 @@ class RequestForm(Protocol):
         """Returns the body with another user message at the end."""
         ...
 
+    def with_model_message(self, body: Body, text: str) -> Body:
+        """Returns the body with another message of the model's own at the end."""
+        ...
+
 
 def value_at(body: Body, pointer: Pointer) -> Json:
     """Returns the value at a pointer; None when there is none."""

@@ -17,6 +17,7 @@ class GeminiForm(TurnForm):
     """The form of generateContent. Thoughts are never edited: they are signed."""
 
     turns_key = "contents"
+    model_role = "model"
     content_key = "parts"
 
     def texts(self, body: Body) -> Iterator[TextField]:

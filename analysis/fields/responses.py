@@ -98,11 +98,11 @@ class ResponsesForm(TurnForm):
         kept = [i for i in items if i.get("role") not in {"system", "developer"}] if isinstance(items, list) else items
         return {**body, "instructions": prompt, "input": kept}
 
-    def with_user_message(self, body: Body, text: str) -> Body:
-        """Returns the body with another user message at the end."""
+    def with_turn(self, body: Body, turn: Json) -> Body:
+        """Returns the body with another item at the end."""
         items = body.get("input")
         before = [self.user_turn(items)] if isinstance(items, str) else list(items or ())
-        return {**body, "input": [*before, self.user_turn(text)]}
+        return {**body, "input": [*before, turn]}
 
 
 def _texts(content: Any, at: Pointer) -> Iterator[tuple[Pointer, str]]:

@@ -17,6 +17,7 @@ class TurnForm:
 
     turns_key: ClassVar[str] = "messages"
     content_key: ClassVar[str] = "content"
+    model_role: ClassVar[str] = "assistant"
 
     def text_block(self, text: str) -> Json:
         """Returns a content block that says a text."""
@@ -45,7 +46,15 @@ class TurnForm:
 
     def with_user_message(self, body: Body, text: str) -> Body:
         """Returns the body with another user message at the end."""
-        return {**body, self.turns_key: [*(body.get(self.turns_key) or ()), self.user_turn(text)]}
+        return self.with_turn(body, self.user_turn(text))
+
+    def with_model_message(self, body: Body, text: str) -> Body:
+        """Returns the body with another message of the model's own at the end."""
+        return self.with_turn(body, {**self.user_turn(text), "role": self.model_role})
+
+    def with_turn(self, body: Body, turn: Json) -> Body:
+        """Returns the body with another turn at the end."""
+        return {**body, self.turns_key: [*(body.get(self.turns_key) or ()), turn]}
 
     def tidy(self, body: Body, original: Body) -> Body:
         """Returns a body that the API accepts after texts were emptied."""

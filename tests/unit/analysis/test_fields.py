@@ -4,7 +4,16 @@ from typing import Any
 
 import pytest
 
-from whyspan.analysis.fields import form_of, forms, place_of, previous_calls, text_fields, value_at, with_user_message
+from whyspan.analysis.fields import (
+    form_of,
+    forms,
+    place_of,
+    previous_calls,
+    text_fields,
+    value_at,
+    with_model_message,
+    with_user_message,
+)
 from whyspan.analysis.segments import segment
 from whyspan.ingest.calls import Api, Body
 from whyspan.ingest.errors import NotReplayableError
@@ -168,3 +177,11 @@ def test_a_pointer_to_nothing_is_none() -> None:
     assert value_at({"a": [1]}, ("a", 5)) is None
     assert value_at({"a": 1}, ("a", "b")) is None
     assert form_of(Api.OPENAI_CHAT) is forms()["openai.chat"]
+
+
+@pytest.mark.parametrize("api", list(Api))
+def test_a_conversation_goes_on_with_what_the_model_said_and_the_user_after_it(api: Api) -> None:
+    body = with_user_message(api, with_model_message(api, with_user_message(api, {"model": "m"}, "one"), "two"), "three")
+    assert [(f.role.value, f.text) for f in text_fields(api, body)] == [
+        ("user", "one"), ("assistant", "two"), ("user", "three"),
+    ]  # fmt: skip
