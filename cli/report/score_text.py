@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from ...analysis.attribution.methods import Method
 from ...analysis.attribution.methods.scoring import ScoreReport
-from ...analysis.segments import fold
 from ..output import Paint, shorten, text_width
 from .why_text import rate_words
 
@@ -26,7 +25,8 @@ def render_scores(report: ScoreReport, paint: Paint) -> Iterator[str]:
     for leaf in scores.ranked[:SHOWN]:
         piece = report.piece(leaf)
         head = f"  {scores.values[leaf]:+.2f}  {piece.place}: "
-        yield paint(head) + paint(shorten(fold(piece.text), max(20, text_width() - len(head))), bold=leaf == scores.named)
+        text = shorten(piece.text, max(20, text_width() - len(head)))
+        yield paint(head) + paint(text, bold=leaf == scores.named)
     if not scores.ranked:
         yield "  no piece scores above 0"
     if scores.baseline.draws:

@@ -1,4 +1,4 @@
-"""Leave-one-out and ContextCite: what they draw, what they name, and that they name something where there is nothing."""
+"""Leave-one-out and ContextCite: what they draw, and what they name, also where there is nothing."""
 
 import math
 import random
