@@ -6,7 +6,7 @@ Source: https://platform.openai.com/docs/api-reference/responses/create.
 from collections.abc import Iterator
 from typing import Any
 
-from ...ingest.calls import Body
+from ...ingest.calls import Body, Json
 from ..attribution.problem import Role
 from .chat import role_of
 from .form import REMOVED, SYSTEM_MESSAGE, Pointer, TextField, ToolPlace, without_key

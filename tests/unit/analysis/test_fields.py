@@ -181,7 +181,8 @@ def test_a_pointer_to_nothing_is_none() -> None:
 
 @pytest.mark.parametrize("api", list(Api))
 def test_a_conversation_goes_on_with_what_the_model_said_and_the_user_after_it(api: Api) -> None:
-    body = with_user_message(api, with_model_message(api, with_user_message(api, {"model": "m"}, "one"), "two"), "three")
+    said = with_model_message(api, with_user_message(api, {"model": "m"}, "one"), "two")
+    body = with_user_message(api, said, "three")
     assert [(f.role.value, f.text) for f in text_fields(api, body)] == [
         ("user", "one"), ("assistant", "two"), ("user", "three"),
     ]  # fmt: skip
