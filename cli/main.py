@@ -11,47 +11,63 @@ import click
 from .. import __version__
 from ..ingest.errors import ExitCode, UsageError, WhyspanError
 
-COMMANDS = {
-    "demo": "See the whole job on an example agent: no key, no network.",
-    "serve": "Receive OTLP over gRPC and HTTP into the store.",
-    "import": "Bring in spans from files.",
-    "runs": "List the runs in the store.",
-    "show": "Show one run as a tree, or one decision with its context.",
-    "diff": "Show where two runs part.",
-    "grep": "Find where a text entered a run.",
-    "query": "Ask a question from the shelf of queries.",
-    "drift": "Show how often an outcome comes, week by week.",
-    "decisions": "List the decisions one can ask about.",
-    "triage": "Rank decisions worth explaining.",
-    "calls": "Print rebuilt model calls with their completeness.",
-    "doctor": "Say how complete the recorded calls are and what to switch on.",
-    "sql": "Query the store with SQL.",
-    "shell": "Ask the store one SQL query after the other.",
-    "store": "Look after the store: size, soundness, old data.",
-    "segments": "List the pieces of a decision's context.",
-    "odds": "Tell how often the model decides so.",
-    "replay": "Replay a decision with changes.",
-    "why": "Find by experiment what caused a decision.",
-    "fix": "Measure which changes stop it.",
-    "test": "Write a regression test for a decision.",
-    "export": "Render claims for a CI run (summary, JUnit XML, HTML, SARIF), or a run as JSON lines.",
-    "ci": "Render a pull-request comment.",
-    "report": "Write a page about a run, a claim or a job.",
-    "jobs": "Explain many decisions under a budget, again and again.",
-    "scenario": "Make a scenario: cases, and what scores an output.",
-    "run": "Play a scenario for some generations, and learn from it.",
-    "simulate": "Compare combinations of variables by their scores.",
-    "solve": "Work on one task until it is good enough.",
-    "mission": "Carry out long work in steps that are checked.",
-    "knowledge": "Look after what scenarios have learned.",
-    "analyze": "Show a simulation, a run or a mission; compare two runs.",
-    "investigate": "List hypotheses about what caused decisions.",
-    "export-training-data": "Write answers to train a model on.",
-    "providers": "List the models that can be asked.",
-    "cache": "Look after the replies that were paid for.",
-    "writeback": "Send claims back into your observability.",
+SECTIONS = {
+    "Start": {
+        "demo": "See the whole job on an example agent: no key, no network.",
+        "serve": "Receive OTLP over gRPC and HTTP into the store.",
+        "import": "Bring in spans from files, Langfuse, Phoenix or MLflow.",
+        "doctor": "Say how complete the recorded calls are and what to switch on.",
+    },
+    "Look": {
+        "runs": "List the runs in the store.",
+        "show": "Show one run as a tree, or one decision with its context.",
+        "diff": "Show where two runs part.",
+        "grep": "Find where a text entered a run.",
+        "decisions": "List the decisions one can ask about.",
+        "triage": "Rank decisions worth explaining.",
+        "drift": "Show how often an outcome comes, week by week.",
+        "calls": "Print rebuilt model calls with their completeness.",
+        "query": "Ask a question from the shelf of queries.",
+        "sql": "Query the store with SQL.",
+        "shell": "Ask the store one SQL query after the other.",
+    },
+    "Explain": {
+        "why": "Find by experiment what caused a decision.",
+        "investigate": "List hypotheses about what caused decisions.",
+        "segments": "List the pieces of a decision's context.",
+        "odds": "Tell how often the model decides so.",
+        "replay": "Replay a decision with changes.",
+    },
+    "Mend": {
+        "fix": "Measure which changes stop it.",
+        "test": "Write a regression test for a decision.",
+        "ci": "Render a pull-request comment.",
+    },
+    "Share and schedule": {
+        "report": "Write a page about a run, a claim or a job.",
+        "writeback": "Send claims back into your observability.",
+        "export": "Render claims for a CI run (summary, JUnit XML, HTML, SARIF), or a run as JSON lines.",
+        "jobs": "Explain many decisions under a budget, again and again.",
+    },
+    "Learn": {
+        "scenario": "Make a scenario: cases, and what scores an output.",
+        "run": "Play a scenario for some generations, and learn from it.",
+        "knowledge": "Look after what scenarios have learned.",
+        "simulate": "Compare combinations of variables by their scores.",
+        "solve": "Work on one task until it is good enough.",
+        "mission": "Carry out long work in steps that are checked.",
+        "analyze": "Show a simulation, a run or a mission; compare two runs.",
+        "export-training-data": "Write answers to train a model on.",
+    },
+    "Housekeeping": {
+        "store": "Look after the store: size, soundness, old data.",
+        "cache": "Look after the replies that were paid for.",
+        "providers": "List the models that can be asked.",
+    },
 }
-"""Command → its line in `--help`. Modules are imported only when their command runs, so that help stays fast."""
+"""Heading → command → its line in `--help`; modules are imported only when their command runs, so that help is fast."""
+
+COMMANDS = [name for section in SECTIONS.values() for name in section]
 
 
 class LazyGroup(click.Group):
@@ -59,7 +75,7 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Returns the command names in the order of a user's work."""
-        return list(COMMANDS)
+        return COMMANDS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Imports and returns a command; None when there is no such command."""
@@ -71,9 +87,11 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Writes the command list from the table, importing nothing."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """Writes the commands under their headings from the table, importing nothing."""
+        width = max(map(len, COMMANDS))
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), help) for name, help in commands.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
