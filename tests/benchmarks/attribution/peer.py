@@ -16,10 +16,9 @@ from runtape.rerun import FunctionModel, Reply  # type: ignore[import-not-found]
 from runtape.trace import Event, Trace  # type: ignore[import-not-found]
 from runtape.why import why  # type: ignore[import-not-found]
 
-from tests.benchmarks.attribution import documents, synthetic
+from tests.benchmarks.attribution.generators import GENERATORS
 from tests.benchmarks.attribution.world import World, is_exact, is_hit
 
-GENERATORS = {"synthetic": synthetic.build, "documents": documents.build}
 _MARKS = re.compile(r"Zq(\d+)x")
 Json = dict[str, Any]
 

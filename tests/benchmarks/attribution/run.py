@@ -11,39 +11,59 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TypeVar
 
-from tests.benchmarks.attribution import documents, synthetic
+from tests.benchmarks.attribution.generators import GENERATORS
 from tests.benchmarks.attribution.tables import render_tables
 from tests.benchmarks.attribution.world import SCENARIOS, World, is_exact, is_hit
-from whyspan.analysis.attribution import Attribution, Leaf, Options, Outcome, Role, attribute
+from whyspan.analysis.attribution import Leaf, Options, Outcome, Replies, Role, Round, attribute
+from whyspan.analysis.attribution.methods.contextcite import contextcite
+from whyspan.analysis.attribution.methods.leave_one_out import leave_one_out
 
-GENERATORS = {"synthetic": synthetic.build, "documents": documents.build}
+METHODS = ("why", "loo", "contextcite")
+T = TypeVar("T")
 
 
-def attribute_world(world: World, options: Options) -> tuple[Attribution, float]:
-    """Runs the core against the stand-in model; returns its result and the CPU seconds it took."""
-    leaves = [
-        Leaf(text=text, message=home, role=Role(role))
-        for text, home, role in zip(world.texts, world.homes, world.roles, strict=True)
-    ]
+def play(world: World, steps: Generator[Round, Replies, T]) -> tuple[T, float]:
+    """Runs a procedure against the stand-in model; returns its result and the CPU seconds it took."""
     rng = random.Random(f"draws-{world.seed}")
     start = time.process_time()
-    core = attribute(leaves, f"{world.decision_tool} {json.dumps(world.decision_arguments)}", options)
-    order = next(core)
+    order = next(steps)
     while True:
         replies = tuple(tuple(Outcome(world.outcome(draw.removal, rng)) for _ in range(draw.count)) for draw in order)
         try:
-            order = core.send(replies)
+            order = steps.send(replies)
         except StopIteration as end:
             return end.value, time.process_time() - start
 
 
+def leaves_of(world: World) -> list[Leaf]:
+    """Returns the leaves as the core takes them."""
+    return [
+        Leaf(text=text, message=home, role=Role(role))
+        for text, home, role in zip(world.texts, world.homes, world.roles, strict=True)
+    ]
+
+
+def decision_of(world: World) -> str:
+    """Returns the words of the decision."""
+    return f"{world.decision_tool} {json.dumps(world.decision_arguments)}"
+
+
+def guess_of(world: World, kind: str | None) -> frozenset[int]:
+    """Returns what a model might have guessed: a true cause, or a piece at random that is none."""
+    if kind is None or (kind == "right" and not world.causes):
+        return frozenset()
+    pool = world.causes if kind == "right" else set(range(world.size)) - world.causes
+    return frozenset([random.Random(f"guess-{world.seed}").choice(sorted(pool))])
+
+
 def row(world: World, options: Options) -> dict[str, object]:
     """Runs one world and returns the line of its results."""
-    result, seconds = attribute_world(world, options)
+    result, seconds = play(world, attribute(leaves_of(world), decision_of(world), options))
     claims = [claim.removal for claim in result.claims]
     head = result.headline.removal if result.headline else None
     return {
@@ -62,6 +82,25 @@ def row(world: World, options: Options) -> dict[str, object]:
     }
 
 
+def score_row(world: World, method: str) -> dict[str, object]:
+    """Runs another method on one world; what it names stands for a claim, though it is none."""
+    leaves = leaves_of(world)
+    steps = leave_one_out(leaves) if method == "loo" else contextcite(leaves, seed=world.seed)
+    scores, seconds = play(world, steps)
+    head = None if scores.named is None else frozenset([scores.named])
+    return {
+        "calls": scores.draws,
+        "head_calls": scores.draws,
+        "rounds": 1,
+        "hit": is_hit(world, head),
+        "named": head is not None,
+        "exact": is_exact(world, [head] if head else []),
+        "claims": int(head is not None),
+        "false": int(head is not None and world.effect(head) < 0.02),
+        "seconds": seconds,
+    }
+
+
 def rows_of(args: argparse.Namespace) -> Iterator[dict[str, object]]:
     """Yields the results of every world asked for, and those of the peer after them."""
     first, last = map(int, args.seeds.split(":"))
@@ -70,9 +109,14 @@ def rows_of(args: argparse.Namespace) -> Iterator[dict[str, object]]:
             for seed in range(first, last):
                 world = GENERATORS[args.generator](scenario, size, seed)
                 world.misfit = args.misfit
-                options = Options(full=args.full, thorough=args.thorough)
-                key = {"generator": args.generator, "tool": "whyspan", "scenario": scenario, "size": size, "seed": seed}
-                yield {**key, **row(world, options)}
+                options = Options(full=args.full, thorough=args.thorough, guess=guess_of(world, args.guess))
+                key = {"generator": args.generator, "scenario": scenario, "size": size, "seed": seed}
+                for method in args.methods.split(","):
+                    if method == "why":
+                        tool = f"whyspan, {args.guess} guess" if args.guess else "whyspan"
+                        yield {**key, "tool": tool, **row(world, options)}
+                    else:
+                        yield {**key, "tool": method, **score_row(world, method)}
     if args.peer:
         cases = ("--generator", args.generator, "--scenarios", args.scenarios, "--sizes", args.sizes)
         command = (args.peer, "-m", "tests.benchmarks.attribution.peer", *cases, "--seeds", args.seeds)
@@ -91,6 +135,8 @@ def main() -> None:
     parser.add_argument("--sizes", default="10,30,100,400")
     parser.add_argument("--seeds", default="10000:10020", help="FIRST:LAST, the last one excluded")
     parser.add_argument("--peer", help="Python of an environment with runtape==0.5.0: runs it on the same worlds")
+    parser.add_argument("--methods", default="why", help=f"comma-separated: {', '.join(METHODS)}")
+    parser.add_argument("--guess", choices=["right", "wrong"], help="give why a guess to start from")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--thorough", action="store_true")
     parser.add_argument("--misfit", type=float, default=0.0, help="spread of a shift of the log-odds a removal")
