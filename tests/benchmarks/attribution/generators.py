@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.benchmarks.attribution import agentdojo, documents, synthetic
+from tests.benchmarks.attribution import attacked, documents, synthetic
 from tests.benchmarks.attribution.world import World
 
 GENERATORS: dict[str, Callable[[str, int, int], World]] = {
     "synthetic": synthetic.build,
     "documents": documents.build,
-    "agentdojo": agentdojo.build,
+    "agentdojo": attacked.build,
 }
 """Scenario, number of leaves, seed → world."""
