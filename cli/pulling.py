@@ -13,8 +13,9 @@ import click
 
 from ..ingest.errors import UpstreamError, UsageError
 from ..ingest.sources.importing import write_rejects
+from ..ingest.sources.pulling import PullReport, pull
 from ..ingest.sources.registry import sources
-from ..ingest.sources.source import PullReport, Selection, Source, pull
+from ..ingest.sources.source import Selection, Source
 from .output import Session, write_json
 
 POLL_S = 30.0

@@ -11,8 +11,9 @@ from source_cases import CASES, SPANS_A_RUN, SourceCase
 
 from whyspan.ingest.errors import ConfigError, UpstreamError
 from whyspan.ingest.remote import Patience
+from whyspan.ingest.sources.pulling import PullReport, pull
 from whyspan.ingest.sources.registry import sources
-from whyspan.ingest.sources.source import PullReport, Selection, Source, pull
+from whyspan.ingest.sources.source import Selection, Source
 from whyspan.ingest.store import Store
 
 RUNS = 4

@@ -86,9 +86,9 @@ class LangfuseServer(Backend):
             found = [o for o in found if (o["startTime"], o["id"]) < (start, id)]
         limit = min(int(call.one("limit", "50")), self.page_limit or 1000)
         page = found[:limit]
-        fields = [f for group in call.one("fields", "core,basic").split(",") for f in _GROUPS[group].split()]
+        groups = call.one("fields", "core,basic").split(",")
         expanded = set(call.one("expandMetadata").split(","))
-        data = [_projected(o, [*_GROUPS["core"].split(), *fields], expanded) for o in page]
+        data = [projected(o, groups, expanded) for o in page]
         meta = {}
         if len(found) > limit:
             last = [page[-1]["startTime"], page[-1]["id"]]
@@ -173,8 +173,9 @@ def _matches(observation: Mapping[str, Any], condition: Mapping[str, Any]) -> bo
     raise AssertionError(f"unknown operator in {condition}")
 
 
-def _projected(observation: Mapping[str, Any], fields: list[str], expanded: set[str]) -> dict[str, Any]:
-    chosen = {field: observation.get(field) for field in fields}
+def projected(observation: Mapping[str, Any], groups: Iterable[str], expanded: set[str]) -> dict[str, Any]:
+    """Returns the fields that were asked for, and of the metadata what was not asked for in full cut."""
+    chosen = {field: observation.get(field) for group in ("core", *groups) for field in _GROUPS[group].split()}
     metadata = chosen.get("metadata")
     if isinstance(metadata, dict):
         chosen["metadata"] = {k: v if k in expanded else _cut(v) for k, v in metadata.items()}

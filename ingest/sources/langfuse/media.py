@@ -9,13 +9,15 @@ from ...errors import UpstreamError
 from ...remote import Remote
 from .observations import Observation, as_text
 
+KEPT = 16
+"""Fetched files that are kept for the observations to come: a turn repeats those of the turns before it."""
 _TOKEN = re.compile(r"@@@langfuseMedia:(?P<fields>[^@]+)@@@")
 
 
 def with_media(observation: Observation, remote: Remote, known: dict[str, str]) -> Observation:
     """Returns the observation with data URIs in place of the tokens; one that cannot be fetched keeps its token.
 
-    `known` is token id → data URI, and is added to.
+    `known` is token id → data URI of the last few, and is added to.
     """
     changed = {
         field: _TOKEN.sub(lambda match: _data_uri(match, remote, known), text)
@@ -29,6 +31,8 @@ def _data_uri(match: re.Match[str], remote: Remote, known: dict[str, str]) -> st
     fields = dict(part.partition("=")[::2] for part in match["fields"].split("|"))
     id = fields.get("id", "")
     if id not in known:
+        if len(known) >= KEPT:
+            del known[next(iter(known))]
         try:
             known[id] = _fetch(remote, id)
         except UpstreamError:

@@ -4,7 +4,6 @@ Servers from version 4 on give metadata as texts under flat keys (`attributes.ge
 nested JSON, exports as JSON text. Values over 200 characters are cut unless their key is asked for.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -58,7 +57,7 @@ def cut_keys(observations: Iterable[Mapping[str, Any]], asked: Iterable[str]) ->
 def _long_keys(metadata: Any) -> Iterator[str]:
     if isinstance(metadata, Mapping):
         for key, value in metadata.items():
-            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            text = value if isinstance(value, str) else orjson.dumps(value).decode()
             if len(text) >= CUT:
                 yield key
 

@@ -5,9 +5,11 @@ instrumentation sent by OTLP gets its attributes back, and its input and output 
 that the dialect of that instrumentation reads it. Fields that the server made are under `langfuse.server.*`.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
+
+import orjson
 
 from ...spans import AnyValue, Resource, Scope, Span, SpanKind, StatusCode
 from ..times import parse_time
@@ -20,6 +22,7 @@ SDK_SCOPE = "langfuse-sdk"
 UPDATED_KEY = "langfuse.server.updated_at"
 _O = "langfuse.observation."
 _FIELDS = {
+    "level": _O + "level",
     "version": "langfuse.version",
     "environment": "langfuse.environment",
     "release": "langfuse.release",
@@ -62,23 +65,30 @@ def decode_observation(observation: Observation) -> Span:
     id = str(observation["id"])
     trace = str(observation.get("traceId") or f"observation {id}")
     parent = observation.get("parentObservationId")
+    trace_id, span_id = trace_id_of(trace), span_id_of(trace, id)
     metadata = read_metadata(observation.get("metadata"))
+    attributes = _attributes(observation, metadata)
+    # The ids in Langfuse's words where OpenTelemetry has others: links and scores need them.
+    if observation.get("traceId") and trace_id != trace:
+        attributes["langfuse.trace.id"] = trace
+    if span_id != id:
+        attributes[_O + "id"] = id
     start_ns = parse_time(observation["startTime"])
     end = observation.get("endTime")
     is_error = observation.get("level") == "ERROR"
     return Span(
-        trace_id=trace_id_of(trace),
-        span_id=span_id_of(trace, id),
+        trace_id=trace_id,
+        span_id=span_id,
         parent_span_id=span_id_of(trace, str(parent)) if parent else None,
         name=observation.get("name") or str(observation.get("type", "observation")).lower(),
         kind=SpanKind.INTERNAL,
         start_ns=start_ns,
         end_ns=parse_time(end) if end else start_ns,
-        attributes=_attributes(observation, metadata) | dict(_original_ids(observation, trace, id)),
+        attributes=attributes,
         status_code=StatusCode.ERROR if is_error else StatusCode.UNSET,
         status_message=(observation.get("statusMessage") or "") if is_error else "",
-        resource=Resource(attributes=_values(metadata.resource)),
-        scope=_scope(metadata),
+        resource=_resource(orjson.dumps(metadata.resource)),
+        scope=_scope(orjson.dumps(metadata.scope)),
     )
 
 
@@ -87,29 +97,39 @@ def is_finished(observation: Observation) -> bool:
     return bool(observation.get("endTime")) or observation.get("type") == "EVENT"
 
 
-def _scope(metadata: Metadata) -> Scope:
-    raw = metadata.scope.get("attributes")
+@lru_cache
+def _resource(attributes: bytes) -> Resource:
+    """Returns the resource of JSON text: observations of one sender share the object, which spares encoding it anew."""
+    return Resource(attributes=_values(orjson.loads(attributes)))
+
+
+@lru_cache
+def _scope(fields: bytes) -> Scope:
+    """Returns the scope of JSON text, likewise shared."""
+    known = orjson.loads(fields)
+    raw = known.get("attributes")
     attributes = raw if isinstance(raw, Mapping) else {}
-    flat = {k.removeprefix("attributes."): v for k, v in metadata.scope.items() if k.startswith("attributes.")}
+    flat = {k.removeprefix("attributes."): v for k, v in known.items() if k.startswith("attributes.")}
     return Scope(
-        name=str(metadata.scope.get("name") or SDK_SCOPE),
-        version=str(metadata.scope.get("version") or ""),
+        name=str(known.get("name") or SDK_SCOPE),
+        version=str(known.get("version") or ""),
         attributes=_values({**attributes, **flat}),
     )
 
 
 def _attributes(observation: Observation, metadata: Metadata) -> dict[str, AnyValue]:
     restored = _values(metadata.attributes)
-    attributes: dict[str, AnyValue] = dict(restored)
-    attributes |= {_O + "type": str(observation.get("type", "SPAN")).lower(), _O + "level": observation.get("level")}
-    attributes |= {key: observation.get(field) for field, key in _FIELDS.items() if observation.get(field) is not None}
-    attributes |= {f"{_O}metadata.{key}": as_text(value) for key, value in metadata.own.items()}
-    tags = observation.get("tags")
-    if tags:
-        attributes["langfuse.trace.tags"] = tuple(str(tag) for tag in tags)
-    attributes |= dict(_model(observation, is_sdk=not restored))
-    attributes |= dict(_content(observation, restored))
-    return {key: value for key, value in attributes.items() if value is not None}
+    attributes: dict[str, AnyValue] = {**restored, _O + "type": str(observation.get("type", "SPAN")).lower()}
+    for field, key in _FIELDS.items():
+        if (value := observation.get(field)) is not None:
+            attributes[key] = value
+    for key, value in metadata.own.items():
+        attributes[f"{_O}metadata.{key}"] = as_text(value)
+    if tags := observation.get("tags"):
+        attributes["langfuse.trace.tags"] = tuple(map(str, tags))
+    attributes.update(_model(observation, is_sdk=not restored))
+    attributes.update(_content(observation, restored))
+    return attributes
 
 
 def _model(observation: Observation, *, is_sdk: bool) -> Iterator[tuple[str, AnyValue]]:
@@ -168,7 +188,7 @@ def _has_parts(observation: Observation) -> bool:
     for field in ("input", "output"):
         value = observation.get(field)
         try:
-            parsed = json.loads(value) if isinstance(value, str) else value
+            parsed = orjson.loads(value) if isinstance(value, str) else value
         except ValueError:
             continue
         if isinstance(parsed, list) and any(isinstance(item, Mapping) and "parts" in item for item in parsed):
@@ -176,27 +196,21 @@ def _has_parts(observation: Observation) -> bool:
     return False
 
 
-def _original_ids(observation: Observation, trace: str, id: str) -> Iterator[tuple[str, AnyValue]]:
-    """Yields the ids in Langfuse's words where OpenTelemetry has others: links and scores need them."""
-    if observation.get("traceId") and not is_otel_trace(trace):
-        yield "langfuse.trace.id", trace
-    if span_id_of(trace, id) != id:
-        yield _O + "id", id
-
-
 def _values(attributes: Mapping[str, Any]) -> dict[str, AnyValue]:
     return {key: _value(value) for key, value in attributes.items() if value is not None}
 
 
 def _value(value: Any) -> AnyValue:
+    if isinstance(value, str):
+        return value
     if isinstance(value, list) and all(isinstance(item, str | bool | int | float) for item in value):
         return tuple(value)
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping | list) else value
+    return as_text(value) if isinstance(value, Mapping | list) else value
 
 
 def as_text(value: Any) -> str:
     """Returns text as it is and any other value as JSON, which is what Langfuse's SDK sends."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 def with_trace(observations: Iterable[Observation], trace: Mapping[str, Any]) -> Iterator[Observation]:

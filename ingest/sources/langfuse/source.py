@@ -34,6 +34,7 @@ class LangfuseSource:
         self._reader: Reader = choose_reader(remote)
         self._project = project_of(remote)
         self._seen: set[str] = set()
+        """Traces of a selection that the scores cannot be asked for by."""
 
     @property
     def key(self) -> str:
@@ -66,7 +67,8 @@ class LangfuseSource:
 
     def _observations(self, query: Query, cursor: Any) -> Page:
         page = self._reader.observations(query, cursor)
-        self._seen |= {str(raw.get("traceId")) for raw in page.items}
+        if query.is_selective:
+            self._seen |= {str(raw.get("traceId")) for raw in page.items}
         ready = [raw for raw in page.items if not self._must_wait(raw)]
         waiting = [parse_time(raw["startTime"]) for raw in page.items if self._must_wait(raw)]
         spans, rejects = read_each("observation", ready, lambda raw: decode_observation(self._with_media(raw)))

@@ -1,48 +1,93 @@
-"""Imports 50,000 Langfuse observations: how long it takes beside serving them alone, and how much memory.
+"""Imports Langfuse observations: the time beside that of serving them alone, and the memory.
 
-    PYTHONPATH=tests/support python tests/benchmarks/importing/run.py [COUNT] [MILLISECONDS]
+    PYTHONPATH=tests/support python tests/benchmarks/importing/run.py [COUNT…]
 
-The server is a process of its own that has everything sorted in memory and only writes JSON. No real one is as fast:
-MILLISECONDS is what a page of 500 takes it besides, to search a data base say.
+Two servers, each a process of its own. One has ready-made answers sorted in memory and only writes JSON: no real one is
+as fast. The other does what a real one must: it searches an index in SQLite for every page, reads the rows, puts
+together the fields that were asked for, and writes JSON.
 """
 
 import base64
 import json
 import multiprocessing
+import os
 import resource
+import sqlite3
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from backend_server import Answer, Call
-from langfuse_server import LangfuseServer
+from langfuse_server import LangfuseServer, projected
 from source_cases import observation
 
+from whyspan.ingest.remote import Remote
 from whyspan.ingest.sources.langfuse import open_source
+from whyspan.ingest.sources.langfuse.account import langfuse_account
 from whyspan.ingest.sources.langfuse.readers import Query, V2Reader
-from whyspan.ingest.sources.source import Selection, pull
+from whyspan.ingest.sources.pulling import pull
+from whyspan.ingest.sources.source import Selection
 from whyspan.ingest.store import Store
 
-COUNT = 50_000
-SPANS_A_RUN = 20
+COUNTS = (50_000, 100_000, 200_000)
+SPANS_A_RUN = 12
 SYSTEM = "You are a careful assistant of a web shop. " * 20
+_JSON = ("metadata", "modelParameters", "usageDetails", "costDetails", "tags")
+_SPAWN = multiprocessing.get_context("spawn")
 
 
-class SortedServer(LangfuseServer):
-    """Pages are slices: nothing is searched or sorted."""
-
-    delay_s = 0.0
+class MemoryServer(LangfuseServer):
+    """Pages are slices of a list: nothing is searched, sorted or put together."""
 
     def _observations(self, call: Call) -> Answer:
-        time.sleep(self.delay_s)
         start = int(base64.b64decode(call.one("cursor"))) if call.one("cursor") else 0
         end = start + int(call.one("limit"))
-        more = {"cursor": base64.b64encode(str(end).encode()).decode()} if end < len(self.observations) else {}
+        more = {"cursor": _cursor(end)} if end < len(self.observations) else {}
         return Answer(body={"data": self.observations[start:end], "meta": more})
+
+
+class SqliteServer(LangfuseServer):
+    """Pages are read from a table, by an index."""
+
+    def __init__(self, *, observations: Iterable[Mapping[str, Any]]) -> None:
+        super().__init__()
+        rows = ({k: json.dumps(v) if k in _JSON else v for k, v in o.items()} for o in observations)
+        first = next(rows)
+        self._fields = list(first)
+        columns, marks = ",".join(self._fields), ",".join("?" * len(first))
+        self._folder = tempfile.TemporaryDirectory()
+        self._path = Path(self._folder.name) / "langfuse.sqlite"
+        with closing(sqlite3.connect(self._path)) as db, db:
+            db.execute(f"CREATE TABLE observations ({columns})")
+            db.execute(f"INSERT INTO observations VALUES ({marks})", list(first.values()))
+            db.executemany(f"INSERT INTO observations VALUES ({marks})", (list(row.values()) for row in rows))
+            db.execute("CREATE INDEX by_time ON observations (startTime, id)")
+
+    def _observations(self, call: Call) -> Answer:
+        fields = call.one("fields").split(",")
+        last = json.loads(base64.b64decode(call.one("cursor"))) if call.one("cursor") else ["9", ""]
+        query = "SELECT * FROM observations WHERE (startTime, id) < (?, ?) ORDER BY startTime DESC, id DESC LIMIT ?"
+        with closing(sqlite3.connect(self._path)) as db:
+            rows = [dict(zip(self._fields, row, strict=True)) for row in db.execute(query, (*last, call.one("limit")))]
+        for row in rows:
+            row |= {field: json.loads(row[field]) for field in _JSON}
+        expanded = set(call.one("expandMetadata").split(","))
+        more = (
+            {"cursor": _cursor([rows[-1]["startTime"], rows[-1]["id"]])} if len(rows) == int(call.one("limit")) else {}
+        )
+        return Answer(body={"data": [projected(row, fields, expanded) for row in rows], "meta": more})
+
+
+SERVERS: Mapping[str, Callable[..., LangfuseServer]] = {"in memory": MemoryServer, "SQLite": SqliteServer}
+
+
+def _cursor(value: Any) -> str:
+    return base64.b64encode(json.dumps(value).encode()).decode()
 
 
 def make_observation(i: int) -> dict[str, Any]:
@@ -52,19 +97,32 @@ def make_observation(i: int) -> dict[str, Any]:
         {"role": "user", "content": f"Question {i}: where is my parcel?"},
     ]
     answer = {"role": "assistant", "content": f"Answer {i}: it is on its way."}
-    made = observation(run % 600, index % 15, input=json.dumps(messages), output=json.dumps(answer))
+    made = observation(run % 600, index, input=json.dumps(messages), output=json.dumps(answer))
     return {**made, "id": f"{i + 1:016x}", "traceId": f"{run + 1:032x}"}
 
 
-def serve(count: int, delay_s: float, ready: Connection) -> None:
+def serve(name: str, count: int, ready: Connection) -> None:
     """Serves until the pipe is closed."""
-    SortedServer.delay_s = delay_s
-    with SortedServer(observations=map(make_observation, range(count))).running() as server:
+    with SERVERS[name](observations=map(make_observation, range(count))).running() as server:
         ready.send(server.url)
         try:
             ready.recv()
         except EOFError:
             return
+
+
+@contextmanager
+def serving(name: str, count: int) -> Iterator[str]:
+    """Gives the URL of a server that runs as long as the block."""
+    ours, theirs = _SPAWN.Pipe()
+    server = _SPAWN.Process(target=serve, args=(name, count, theirs), daemon=True)
+    server.start()
+    theirs.close()
+    try:
+        yield ours.recv()
+    finally:
+        ours.close()
+        server.join(10)
 
 
 def environ_of(url: str) -> Mapping[str, str]:
@@ -74,9 +132,6 @@ def environ_of(url: str) -> Mapping[str, str]:
 
 def time_serving(url: str) -> float:
     """Returns the seconds that fetching and parsing all pages takes, with nothing done to them."""
-    from whyspan.ingest.remote import Remote
-    from whyspan.ingest.sources.langfuse.account import langfuse_account
-
     begin = time.perf_counter()
     with Remote(langfuse_account(environ=environ_of(url))) as remote:
         reader, cursor = V2Reader(remote), None
@@ -85,39 +140,58 @@ def time_serving(url: str) -> float:
     return time.perf_counter() - begin
 
 
-def time_import(url: str, folder: Path) -> tuple[float, float, int]:
-    """Returns (seconds, CPU seconds, spans) of the whole import, until SQL shows them."""
+class Imported(NamedTuple):
+    """An import in figures, until SQL shows everything."""
+
+    seconds: float
+    cpu_s: float
+    spans: int
+    before_mb: float
+    peak_mb: float
+
+
+def measure_import(url: str, ours: Connection) -> None:
+    """Imports in this process, and sends the figures."""
+    before_mb = _peak_mb()
     begin, begin_cpu = time.perf_counter(), time.process_time()
-    with Store.create(folder) as store:
+    with tempfile.TemporaryDirectory() as folder, Store.create(Path(folder) / "store") as store:
         with open_source(Selection(), environ=environ_of(url)) as source:
             pull(store, source)
-        seconds, cpu = time.perf_counter() - begin, time.process_time() - begin_cpu
+        seconds, cpu_s = time.perf_counter() - begin, time.process_time() - begin_cpu
         with store.connect() as db:
             (spans,) = db.execute("SELECT count(*) FROM spans").fetchall()[0]
-    return seconds, cpu, spans
+    ours.send(Imported(seconds, cpu_s, spans, before_mb, _peak_mb()))
 
 
-def main(count: int, delay_s: float) -> None:
-    """Prints the figures."""
-    ours, theirs = multiprocessing.get_context("spawn").Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(count, delay_s, theirs), daemon=True)
-    server.start()
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def imported(url: str) -> Imported:
+    """Returns the figures of an import in a process of its own."""
+    ours, theirs = _SPAWN.Pipe()
+    process = _SPAWN.Process(target=measure_import, args=(url, theirs))
+    process.start()
     theirs.close()
-    url = ours.recv()
-    serving_s = time_serving(url)
-    before_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    with tempfile.TemporaryDirectory() as folder:
-        import_s, cpu_s, spans = time_import(url, Path(folder) / "store")
-    after_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    ours.close()
-    server.join(10)
-    sys.stdout.write(
-        f"{spans} observations: served in {serving_s:.1f} s, imported in {import_s:.1f} s, {cpu_s:.1f} s of CPU "
-        f"({import_s / serving_s:.2f}x, {spans / import_s:.0f}/s); "
-        f"peak memory {after_mb:.0f} MB ({before_mb:.0f} MB before)\n"
-    )
+    figures: Imported = ours.recv()
+    process.join()
+    return figures
+
+
+def main(counts: Iterable[int]) -> None:
+    """Prints the figures."""
+    for name in SERVERS:
+        for count in counts:
+            with serving(name, count) as url:
+                served_s = min(time_serving(url) for _ in range(2))
+                done = imported(url)
+            sys.stdout.write(
+                f"{name}, {done.spans} observations: served in {served_s:.1f} s, imported in {done.seconds:.1f} s "
+                f"({done.cpu_s:.1f} s of CPU): {done.seconds / served_s:.2f}x; peak memory {done.peak_mb:.0f} MB "
+                f"({done.before_mb:.0f} MB before), load {os.getloadavg()[0]:.1f}\n"
+            )
+            sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    given = [int(word) for word in sys.argv[1:]]
-    main(given[0] if given else COUNT, given[1] / 1000 if len(given) > 1 else 0.0)
+    main([int(word) for word in sys.argv[1:]] or COUNTS)

@@ -15,7 +15,8 @@ from whyspan.ingest.remote import Patience, Remote
 from whyspan.ingest.sources.langfuse import LangfuseSource, open_source
 from whyspan.ingest.sources.langfuse.account import langfuse_account
 from whyspan.ingest.sources.langfuse.readers import V1Reader, V2Reader, choose_reader
-from whyspan.ingest.sources.source import Selection, pull
+from whyspan.ingest.sources.pulling import pull
+from whyspan.ingest.sources.source import Selection
 from whyspan.ingest.spans import LogRecord, Span
 from whyspan.ingest.store import Store
 

@@ -19,7 +19,8 @@ from whyspan.ingest.rebuild import load_calls
 from whyspan.ingest.remote import Remote
 from whyspan.ingest.sources.langfuse import open_source
 from whyspan.ingest.sources.langfuse.account import langfuse_account
-from whyspan.ingest.sources.source import Selection, pull
+from whyspan.ingest.sources.pulling import pull
+from whyspan.ingest.sources.source import Selection
 from whyspan.ingest.store import Store
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "langfuse"

@@ -46,7 +46,7 @@ def test_every_field_of_an_observation_is_in_its_span() -> None:
     span = decode_observation(observation(0, 1, **over))
     values = {str(value) for value in span.attributes.values()} | {span.status_message}
     for field, value in over.items():
-        expected = {"tags": "('x', 'y')", "costDetails": '{"total": 0.5}', "metadata": "red"}.get(field, str(value))
+        expected = {"tags": "('x', 'y')", "costDetails": '{"total":0.5}', "metadata": "red"}.get(field, str(value))
         assert expected in values, field
     assert span.attributes["langfuse.observation.metadata.n"] == "4"
     assert span.status_code is StatusCode.ERROR
@@ -128,7 +128,7 @@ def test_an_old_trace_becomes_the_root_of_its_observations() -> None:
     child, root = map(decode_observation, with_trace(inner, {**trace, "observations": inner}))
     assert child.parent_span_id == root.span_id
     assert root.parent_span_id is None
-    assert root.attributes["langfuse.observation.input"] == '{"q": "hi"}'
+    assert root.attributes["langfuse.observation.input"] == '{"q":"hi"}'
     assert child.attributes["langfuse.trace.tags"] == ("a",)
 
 
