@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, TypeAlias
 
 import orjson
@@ -10,11 +11,15 @@ import orjson
 from ..errors import FormatError
 from ..spans import Span
 from .decoded import Reject
+from .evaluations import Score, score_event
 from .inputs import find_files, read_input
 from .reading import read_each
 from .source import Batch, Position
 
 Row: TypeAlias = Mapping[str, Any]
+BATCH = 1000
+"""Rows that are decoded at a time."""
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".parquet")
 _PARQUET = b"PAR1"
 
 
@@ -35,15 +40,15 @@ def _parquet_rows(data: bytes) -> Iterator[Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    for batch in pq.ParquetFile(pa.BufferReader(data)).iter_batches(batch_size=1000):
-        yield from batch.to_pylist()
+    for batch in pq.ParquetFile(pa.BufferReader(data)).iter_batches(batch_size=BATCH):
+        yield from batch.to_pylist(maps_as_pydicts="strict")
 
 
 def _json_rows(data: bytes, name: str) -> Iterator[Row]:
     try:
-        documents = [orjson.loads(data)]
+        documents: Iterable[Any] = [orjson.loads(data)]
     except orjson.JSONDecodeError:
-        documents = [_parse(line, f"{name}, line {i}") for i, line in enumerate(data.splitlines(), 1) if line.strip()]
+        documents = (_parse(line, f"{name}, line {i}") for i, line in enumerate(data.splitlines(), 1) if line.strip())
     for document in documents:
         if isinstance(document, list):
             yield from (item for item in document if isinstance(item, Mapping))
@@ -71,22 +76,22 @@ def _csv_rows(data: bytes, name: str) -> Iterator[Row]:
 
 
 class ExportSource:
-    """Files of one back end; each is a batch."""
+    """Files of one back end, read some rows at a time."""
 
     def __init__(
         self,
         name: str,
         paths: Sequence[str],
-        to_items: Callable[[Iterable[Row]], Iterable[Row]],
-        to_span: Callable[[Row], Span],
+        to_items: Callable[[Iterable[Row]], Iterator[Row]],
+        decode: Callable[[Row], Span | Score],
         *,
         version_key: str = "",
     ) -> None:
         self._name = name
-        self._files = find_files(paths)
+        self._files = find_files(paths, suffixes=SUFFIXES)
         self._to_items = to_items
-        """Rows of a file → one item a span."""
-        self._to_span = to_span
+        """Rows of a file → one item a span or score."""
+        self._decode = decode
         self._version_key = version_key
 
     @property
@@ -95,14 +100,21 @@ class ExportSource:
         return f"{self._name} files"
 
     def batches(self, position: Position | None) -> Iterator[Batch]:
-        """Yields the spans of each file; one that cannot be read is a reject."""
+        """Yields what is in each file; where one cannot be read any further there is a reject."""
         for name in self._files:
-            spans, rejects = self._read(name)
-            yield Batch(spans=tuple(spans), rejects=tuple(rejects), version_key=self._version_key, position={})
+            try:
+                items = self._to_items(read_rows(read_input(name), name))
+                while chunk := list(islice(items, BATCH)):
+                    yield self._batch(name, chunk)
+            except FormatError as error:
+                yield Batch(rejects=(Reject(place=name, reason=error.message),), position={})
 
-    def _read(self, name: str) -> tuple[list[Span], list[Reject]]:
-        try:
-            items = list(self._to_items(read_rows(read_input(name), name)))
-        except FormatError as error:
-            return [], [Reject(place=name, reason=error.message)]
-        return read_each(name, items, self._to_span)
+    def _batch(self, name: str, items: Sequence[Row]) -> Batch:
+        decoded, rejects = read_each(name, items, self._decode)
+        return Batch(
+            spans=tuple(item for item in decoded if isinstance(item, Span)),
+            logs=tuple(score_event(item) for item in decoded if isinstance(item, Score) and not item.is_own),
+            rejects=tuple(rejects),
+            version_key=self._version_key,
+            position={},
+        )

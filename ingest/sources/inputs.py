@@ -3,7 +3,7 @@
 import gzip
 import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ..errors import FormatError, UsageError
@@ -15,8 +15,8 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _GZIP = b"\x1f\x8b"
 
 
-def find_files(paths: Iterable[str]) -> list[str]:
-    """Returns the files that the arguments stand for: a folder gives those in it whose names look like telemetry.
+def find_files(paths: Iterable[str], *, suffixes: Sequence[str] = _SUFFIXES) -> list[str]:
+    """Returns the files that the arguments stand for: a folder gives those in it whose names end in a suffix.
 
     Raises UsageError for a path that does not exist.
     """
@@ -26,15 +26,15 @@ def find_files(paths: Iterable[str]) -> list[str]:
         if name == STDIN or path.is_file():
             found.append(name)
         elif path.is_dir():
-            found += sorted(str(p) for p in path.rglob("*") if p.is_file() and _is_telemetry(p))
+            found += sorted(str(p) for p in path.rglob("*") if p.is_file() and _has_suffix(p, suffixes))
         else:
             raise UsageError(f"there is no file {name}")
     return found
 
 
-def _is_telemetry(path: Path) -> bool:
-    suffixes = [s for s in path.suffixes if s not in _COMPRESSED]
-    return bool(suffixes) and suffixes[-1] in _SUFFIXES
+def _has_suffix(path: Path, suffixes: Sequence[str]) -> bool:
+    own = [s for s in path.suffixes if s not in _COMPRESSED]
+    return bool(own) and own[-1] in suffixes
 
 
 def read_input(name: str) -> bytes:
