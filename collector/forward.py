@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 
+from ..ingest.remote import retry_after_s
 from ..ingest.store.wal import Frame, FrameKind, Retirement, list_segments, read_segment, retire_segment
 from .config import Forward
 
@@ -70,7 +71,7 @@ class Forwarder:
                 answer = await client.post(self._url + _PATHS[frame.kind], content=frame.payload)
             except httpx.TransportError as error:
                 logger.warning("%s does not answer: %s", self._url, error)
-                outcome, retry_after = "unreachable", ""
+                outcome, asked_s = "unreachable", None
             else:
                 if answer.is_success:
                     self._count("delivered")
@@ -79,9 +80,9 @@ class Forwarder:
                     logger.error("%s refused a request for good: %s", self._url, answer.status_code)
                     self._count("refused")
                     return
-                outcome, retry_after = "retried", answer.headers.get("retry-after", "")
+                outcome, asked_s = "retried", retry_after_s(answer.headers)
             self._count(outcome)
-            wait_s = float(retry_after) if retry_after.isdigit() else pause_s * random.uniform(0.5, 1.5)
+            wait_s = pause_s * random.uniform(0.5, 1.5) if asked_s is None else asked_s
             await asyncio.sleep(min(wait_s, _MAX_PAUSE_S))
             pause_s = min(2 * pause_s, _MAX_PAUSE_S)
 

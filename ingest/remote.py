@@ -153,13 +153,17 @@ def _answer(request: Callable[[], httpx.Response], method: str, where: str) -> b
         f"{method} {where} was answered by {status}: {response.text[:_EXCERPT]}",
         status=status,
         transient=status in _TRANSIENT or status >= 500,
-        retry_after_s=_retry_after(response.headers.get("retry-after")),
+        retry_after_s=retry_after_s(response.headers),
     )
 
 
-def _retry_after(value: str | None) -> float | None:
-    """Returns the seconds of a `Retry-After` header, which may also be a date."""
-    if not value:
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """Returns how long an answer asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date."""
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        value = headers["retry-after"]
+    except (KeyError, ValueError):
         return None
     try:
         return max(0.0, float(value))

@@ -2,10 +2,8 @@
 
 import json
 import ssl
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any, Protocol
 
@@ -13,6 +11,7 @@ import httpx
 
 from ....ingest.calls import Body, Json, ModelReply
 from ....ingest.errors import UpstreamError
+from ....ingest.remote import retry_after_s
 from ...canonical import digest, encode_json
 from ..completion import Completion
 
@@ -185,21 +184,3 @@ def _content_filter(response: httpx.Response) -> Completion | None:
     if response.status_code != httpx.codes.BAD_REQUEST or "content_filter" not in response.text:
         return None
     return Completion(reply=ModelReply(refusal=message_of(response), finish_reason="content_filter"))
-
-
-def retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Returns how long an answer asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date."""
-    try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        value = headers["retry-after"]
-    except (KeyError, ValueError):
-        return None
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
-        return None

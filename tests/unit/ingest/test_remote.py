@@ -7,7 +7,7 @@ import pytest
 from backend_server import Answer, Backend, Call
 
 from whyspan.ingest.errors import ConfigError, UpstreamError
-from whyspan.ingest.remote import Account, AnsweredError, Patience, Remote
+from whyspan.ingest.remote import Account, AnsweredError, Patience, Remote, retry_after_s
 
 
 class Echo(Backend):
@@ -32,6 +32,26 @@ def test_retry_after_is_obeyed_in_both_forms_up_to_a_cap() -> None:
     assert 7 <= seconds <= 7.25
     assert 57 <= date <= 61
     assert 90 <= capped <= 90.25
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "-1"}, 0.0),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after-ms": "soon"}, None),
+    ],
+)
+def test_how_long_to_wait_is_read_in_every_form(headers: dict[str, str], expected: float | None) -> None:
+    assert retry_after_s(headers) == expected
+
+
+def test_how_long_to_wait_may_be_a_date() -> None:
+    later = formatdate(time.time() + 30, usegmt=True)
+    assert retry_after_s({"retry-after": later}) == pytest.approx(30, abs=2)
 
 
 def test_without_a_hint_the_pause_doubles() -> None:

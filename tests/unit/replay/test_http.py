@@ -1,35 +1,13 @@
 import asyncio
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 
 import httpx
 import pytest
 
-from whyspan.analysis.replay.providers.http import HttpProvider, Target, failure, message_of, retry_after_s
+from whyspan.analysis.replay.providers.http import HttpProvider, Target, failure, message_of
 from whyspan.analysis.replay.providers.openai_chat import OpenAIChatWire, decode_completions
 from whyspan.analysis.replay.sizing import BLOB_BYTES, IMAGE_TOKENS, MAX_OUTPUT, Sizing, output_bound
 from whyspan.ingest.calls import Body
 from whyspan.ingest.errors import UpstreamError
-
-
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
-        ({}, None),
-        ({"retry-after": "7"}, 7.0),
-        ({"retry-after": "-1"}, 0.0),
-        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after-ms": "soon"}, None),
-    ],
-)
-def test_how_long_to_wait_is_read_in_every_form(headers: dict[str, str], expected: float | None) -> None:
-    assert retry_after_s(headers) == expected
-
-
-def test_how_long_to_wait_may_be_a_date() -> None:
-    later = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    assert retry_after_s({"retry-after": later}) == pytest.approx(30, abs=2)
 
 
 @pytest.mark.parametrize(
