@@ -6,7 +6,7 @@ The core is pure: `attribute` yields rounds of draws and is sent their outcomes.
 from ..statistics.intervals import Interval
 from .attribute import attribute
 from .problem import Draw, Leaf, Options, Outcome, Replies, Role, Round, Tally
-from .result import Attribution, Claim, Dose, Kind, Stop, Tested
+from .result import Attribution, Claim, Dose, Kind, Nominated, Stop, Tested
 
 __all__ = [
     "Attribution",
@@ -16,6 +16,7 @@ __all__ = [
     "Interval",
     "Kind",
     "Leaf",
+    "Nominated",
     "Options",
     "Outcome",
     "Replies",

@@ -143,6 +143,7 @@ def _result(study: Study, stop: Stop) -> Attribution:
         claims=claims,
         headline=_headline(study, claims),
         tested=tuple(Tested(removal=r, tally=t) for r, t in study.ledger.tests().items()),
+        nominated=study.docket.nominated(),
         suspicion=tuple(float(x) for x in study.believe(pool, _READ_PRIOR).necessary) if pool else (),
         dose=study.dose,
         notes=tuple(study.notes),

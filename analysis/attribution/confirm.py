@@ -14,7 +14,7 @@ from ..statistics.intervals import drop_interval
 from ..statistics.levels import Levels
 from .ledger import NOTHING, Ledger, Steps
 from .problem import Options, Tally
-from .result import Claim, Kind
+from .result import Claim, Kind, Nominated
 
 _PATIENCE: Final = 24
 _PATIENCE_UNSTABLE: Final = 45
@@ -87,6 +87,12 @@ class Docket:
             drop=drop_interval(fresh.pair, base.pair, alpha=self._alpha),
             at_draw=self._ledger.draws,
             has_large_effect=fresh.rate <= (1 - _LARGE) * base.rate,
+        )
+
+    def nominated(self) -> tuple[Nominated, ...]:
+        """Returns every removal put to the test so far, in that order, with the evidence as it stands."""
+        return tuple(
+            Nominated(removal=n.removal, tally=self.fresh(n), log_e=self.log_e(n)) for n in self._nominations.values()
         )
 
     def is_hopeless(self, nomination: Nomination) -> bool:

@@ -80,6 +80,17 @@ class Tested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Nominated:
+    """A removal that was put to the test, whether it was claimed or given up."""
+
+    removal: frozenset[int]
+    tally: Tally
+    """Draws made after it was nominated."""
+    log_e: float
+    """Logarithm of the e-value when the attribution ended, wherever that left the removal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dose:
     """How often the decision happened when a share of the content was removed at random."""
 
@@ -99,6 +110,8 @@ class Attribution:
     """The claim to show first: the largest push with a large effect, pieces the agent read before given ones."""
     tested: tuple[Tested, ...]
     """Every removal sampled, in order of its first draw."""
+    nominated: tuple[Nominated, ...]
+    """Every removal put to the test, in that order: the claims, and those that would have been."""
     suspicion: tuple[float, ...]
     """For each leaf the search's final belief, in [0, 1], that removing it alone ends the decision."""
     dose: tuple[Dose, ...]

@@ -44,6 +44,16 @@ def log_e_value(without: tuple[int, int], baseline: tuple[int, int], *, kappa: f
     return log_alternative(without, baseline) - _log_null_maximum(ka, na, kb, nb, kappa)
 
 
+def log_e_untested(baseline: tuple[int, int]) -> float:
+    """Returns the log e-value of a removal that was never drawn, from the baseline alone: at most 0.
+
+    A single claim may take it as 0, for it needs draws anyway. What is averaged or multiplied may not: whether a
+    removal was put to the test at all has been decided on the same baseline, and a lucky one must not count twice.
+    """
+    hits, draws = baseline
+    return log_alternative((0, 0), baseline) - _log_likelihood(hits, draws, hits / draws) if draws else 0.0
+
+
 def log_alternative(without: tuple[int, int], baseline: tuple[int, int]) -> float:
     """Returns the log-likelihood of two counts under the mixture of alternatives, the numerator of the e-value."""
     (ka, na), (kb, nb) = without, baseline

@@ -72,3 +72,16 @@ def test_equal_inputs_take_an_equal_course(make_leaves: Make, attribute_rate: Ru
 def test_no_leaves_is_no_cause(attribute_rate: Runner) -> None:
     result, _ = attribute_rate([], lambda removed: 1.0)
     assert result.stop is Stop.NO_CAUSE
+
+
+def test_what_was_put_to_the_test_is_told_whether_it_was_claimed_or_not(
+    make_leaves: Make, attribute_rate: Runner
+) -> None:
+    def rate(removed: frozenset[int]) -> float:
+        return 0.45 if 3 in removed else 0.85
+
+    results = [attribute_rate(make_leaves(25), rate, seed=seed)[0] for seed in range(8)]
+    for result in results:
+        evidence = {n.removal: n for n in result.nominated}
+        assert all(evidence[claim.removal].tally.draws >= claim.without_pieces.draws for claim in result.claims)
+    assert any(len(result.nominated) > len(result.claims) for result in results)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from whyspan.analysis.statistics.evalues import log_e_value
+from whyspan.analysis.statistics.evalues import log_e_untested, log_e_value
 from whyspan.analysis.statistics.levels import Levels, gamma
 
 
@@ -98,3 +98,22 @@ def test_discoveries_raise_later_levels_only_under_fdr() -> None:
     fdr, fwer = Levels(alpha=0.05), Levels(alpha=0.05, fwer=True)
     assert fdr.next(claims=0) == fwer.next(claims=0)
     assert fdr.next(claims=1) == pytest.approx(2 * fwer.next(claims=1))
+
+
+@pytest.mark.parametrize("rate", [0.35, 0.6, 0.9, 1.0])
+def test_testing_only_after_a_lucky_baseline_gains_nothing_on_average(rate: float) -> None:
+    """The exact mean over all outcomes, for whoever nominates whenever the baseline makes that look worthwhile."""
+
+    def chance(hits: int, draws: int) -> float:
+        return math.comb(draws, hits) * rate**hits * (1 - rate) ** (draws - hits)
+
+    mean = 0.0
+    for kb in range(6):
+        tested = sum(chance(ka, 8) * math.exp(log_e_value((ka, 8), (kb, 5))) for ka in range(9))
+        mean += chance(kb, 5) * max(tested, math.exp(log_e_untested((kb, 5))))
+    assert mean <= 1
+
+
+def test_a_removal_that_was_not_drawn_has_no_evidence() -> None:
+    assert log_e_untested((0, 0)) == 0
+    assert all(log_e_untested((hits, 6)) < 0 for hits in range(7))
