@@ -47,6 +47,10 @@ class Claim:
     model: str
     """The model that was asked."""
     scope: str = "case"
+    parent: str = ""
+    """Id of the claim whose cause this one explains, in a chain of causes."""
+    chain_end: str = ""
+    """Why a chain of causes ends with this cause, a word of `attribution.chain.End`; empty where it goes on."""
 
     @property
     def effect(self) -> float:
@@ -83,6 +87,8 @@ class Claim:
             "alpha": self.alpha,
             "calls": self.calls,
             "model": self.model,
+            "parent": self.parent,
+            "chain_end": self.chain_end,
         }
 
 

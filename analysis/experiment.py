@@ -137,6 +137,12 @@ class Experiment:
             raise failures.exceptions[0] from None
         return tuple(task.result() for task in tasks)
 
+    def again(self) -> "Experiment":
+        """Returns the same experiment from its first sample on: what was drawn comes again, and is not paid for."""
+        return Experiment(
+            case=self.case, engine=self.engine, stream=self.stream, progress=self.progress, record=self.record
+        )
+
     def flush(self) -> None:
         """Hands over the trials that are still held."""
         trials, self._trials = self._trials, []

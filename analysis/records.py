@@ -109,6 +109,8 @@ def claim_span(claim: Claim, *, time_ns: int) -> Span:
         names.CLAIM_E_VALUE: claim.e_value,
         names.CLAIM_ALPHA: claim.alpha,
         names.CLAIM_CALLS: claim.calls,
+        names.CLAIM_PARENT: claim.parent,
+        names.CLAIM_CHAIN_END: claim.chain_end,
         "gen_ai.request.model": claim.model,
     }
     event = SpanEvent(
@@ -126,7 +128,7 @@ def claim_span(claim: Claim, *, time_ns: int) -> Span:
     return Span(
         trace_id=TraceId(origin.trace_id or hashlib.sha256(f"claims\0{claim.case.id}".encode()).hexdigest()[:32]),
         # A finished span is never changed, here or elsewhere: other figures for the same claim are another span.
-        span_id=SpanId(span_id_of("claim", claim.id, explanation)),
+        span_id=SpanId(span_id_of("claim", claim.id, explanation, *filter(None, (claim.parent, claim.chain_end)))),
         parent_span_id=SpanId(origin.span_id) if has_origin else None,
         name=f"evaluate {evaluation}",
         start_ns=time_ns,

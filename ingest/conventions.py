@@ -60,6 +60,11 @@ CLAIM_ALPHA = "whyspan.claim.alpha"
 """The level the e-value was compared with: a claim needs e >= 1/alpha."""
 CLAIM_CALLS = "whyspan.claim.calls"
 """Replays used by the experiment up to the claim."""
+CLAIM_PARENT = "whyspan.claim.parent_id"
+"""In a chain of causes, id of the claim whose cause this one explains; absent from the first."""
+CLAIM_CHAIN_END = "whyspan.claim.chain_end"
+"""Why a chain ends with this cause: `outside`, `tool`, `own`, `untraced`, `not_replayable`, `rare`, `unresolved`,
+`diffuse`, `depth`, `budget` or `failed`."""
 
 EVALUATION_EVENT = "gen_ai.evaluation.result"
 """Log event of the OpenTelemetry GenAI conventions: a verdict about a trace or span. The view `scores` reads it."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...ingest.calls import Json
 from ..cases import Case
@@ -21,6 +21,9 @@ from .problem import Options, Tally
 from .result import Attribution, Stop
 from .result import Claim as Cause
 
+if TYPE_CHECKING:
+    from .chain import Chain
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyReport:
@@ -37,6 +40,8 @@ class WhyReport:
     """Replays that were paid for in this run; the others came from the reply store."""
     guess: tuple[int, ...] | None = None
     """Groups that the model suspected when it was asked; None when it was not asked. They were only looked at first."""
+    chain: "Chain | None" = None
+    """What caused the cause, and so on; None when it was not followed."""
 
     def segments(self, cause: Cause) -> tuple[Segment, ...]:
         """Returns the segments that a cause removes, each text once, where it was read last."""
@@ -60,6 +65,7 @@ class WhyReport:
             "rounds": result.rounds,
             "notes": list(result.notes),
             "open": list(result.open),
+            "chain": self.chain.to_json() if self.chain else None,
         }
 
 

@@ -23,6 +23,8 @@ class Reading:
 
     system: str
     user: str
+    said: str = ""
+    """What the model itself said before."""
     results: tuple[ToolResult, ...]
     tools: Mapping[str, str]
     """Name → description of the tools that can be called."""
@@ -51,6 +53,7 @@ def read(request: Mapping[str, Any]) -> Reading:
     return Reading(
         system=_said_by(messages, "system", "developer"),
         user=_said_by(messages, "user"),
+        said=_said_by(messages, "assistant"),
         results=tuple(_results(messages, calls)),
         tools={function["name"]: function.get("description") or "" for function in functions},
     )

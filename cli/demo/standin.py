@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import Random
 from typing import Any, cast
 
-from .policies import POLICIES
+from .policies import POLICIES, Policy
 from .reading import read
 
 
@@ -32,16 +32,17 @@ class RequestError(ValueError):
 class Standin:
     """A model with a memory of how often it was asked the same."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, policies: Mapping[str, Policy] = POLICIES) -> None:
         self._seed = seed
+        self._policies = policies
         self._asked: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def complete(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Answers an OpenAI chat request with an OpenAI chat completion. Raises RequestError."""
         name, choices = request.get("model"), request.get("n") or 1
-        if name not in POLICIES:
-            known = ", ".join(POLICIES)
+        if name not in self._policies:
+            known = ", ".join(self._policies)
             raise RequestError(f"the model {name!r} does not exist; there are {known}", status=HTTPStatus.NOT_FOUND)
         if request.get("stream"):
             raise RequestError("streaming is not supported")
@@ -50,7 +51,8 @@ class Standin:
             first = self._asked[body]
             self._asked[body] += choices
         try:
-            messages = [draw(request, self._rng(body, first + index)) for index in range(choices)]
+            policy = self._policies[str(name)]
+            messages = [draw(policy, request, self._rng(body, first + index)) for index in range(choices)]
         except (KeyError, TypeError, AttributeError) as error:
             raise RequestError(f"this is not a chat request: {error!r}") from error
         return completion(request, messages, id=f"chatcmpl-{self._rng(body, first).getrandbits(96):024x}")
@@ -60,9 +62,9 @@ class Standin:
         return Random(int.from_bytes(digest))
 
 
-def draw(request: Mapping[str, Any], rng: Random) -> dict[str, Any]:
+def draw(policy: Policy, request: Mapping[str, Any], rng: Random) -> dict[str, Any]:
     """Returns one assistant message in OpenAI chat form."""
-    reply = POLICIES[request["model"]](read(request), rng)
+    reply = policy(read(request), rng)
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None, "refusal": None}
     if reply.calls:
         message["tool_calls"] = [

@@ -55,6 +55,10 @@ CLAIMS = View(
         attribute("e_value", "DOUBLE", c.CLAIM_E_VALUE, "Evidence; supported needs at least 1 / alpha."),
         attribute("alpha", "DOUBLE", c.CLAIM_ALPHA, "Level the e-value was compared with."),
         attribute("calls", "INTEGER", c.CLAIM_CALLS, "Replays used up to the claim."),
+        attribute("parent_claim_id", "VARCHAR", c.CLAIM_PARENT, "Claim whose cause this one explains, in a chain."),
+        attribute(
+            "chain_end", "VARCHAR", c.CLAIM_CHAIN_END, "Why a chain ends with this cause; NULL where it goes on."
+        ),
     ),
     source=f"FROM spans WHERE {OWN} AND attr(attributes, '{c.KIND}') = '{c.KIND_CLAIM}'",
 )

@@ -10,6 +10,7 @@ from opentelemetry.sdk.trace import TracerProvider
 
 from whyspan.cli.demo.agent import Scenario, define, run
 from whyspan.cli.demo.models import Message, Reply
+from whyspan.cli.demo.policies import POLICIES
 from whyspan.cli.demo.scenarios import SCENARIOS
 from whyspan.cli.demo.standin import Standin, draw
 
@@ -63,7 +64,7 @@ def outcomes() -> Callable[[Request], dict[str, float]]:
     def sample(request: Request) -> dict[str, float]:
         counts: Counter[str] = Counter()
         for seed in range(DRAWS):
-            message = draw(request, Random(seed))
+            message = draw(POLICIES[request["model"]], request, Random(seed))
             names = {call["function"]["name"] for call in message.get("tool_calls", ())}
             counts.update(names or {"asks" if "?" in message["content"] else "says"})
         return defaultdict(float, {name: count / DRAWS for name, count in counts.items()})

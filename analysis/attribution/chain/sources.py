@@ -1,0 +1,173 @@
+"""Where a piece of a request came from: the earlier model call of its run that wrote it, or that called for it.
+
+Pure, and a matter of record, not of chance: a text is taken to come from a call when that call came before the first
+request that holds it, and its reply says it word for word, white space aside. No model is asked.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ....ingest.calls import Body, Grade, Json, ModelCall, ModelReply, ToolCall
+from ...document import split
+from ...fields import value_at
+from ...segments import Segment, fold, segment
+from ..problem import Role
+
+LEAST_TEXT = 20
+"""Characters; a shorter text that somebody else wrote proves nothing when a model says it too."""
+
+
+class Way(StrEnum):
+    """How an earlier call gave rise to a piece."""
+
+    TEXT = "text"
+    """Its reply's text says it."""
+    ARGUMENTS = "arguments"
+    """The arguments of a tool call in its reply say it."""
+    RESULT = "result"
+    """It called the tool whose result the piece is; the words are not its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The earlier model call that a piece came from."""
+
+    call: ModelCall
+    way: Way
+    statement: str
+    """What both say, white space folded; for a result, the piece."""
+    tool: ToolCall | None = None
+    """The tool call that says it, or whose result it is; None for a text."""
+    path: tuple[str, ...] = ()
+    """Keys and indices that lead to the statement in the call's arguments; empty when they are no JSON."""
+
+
+def find_source(piece: Segment, request: Body, start_ns: int, calls: Sequence[ModelCall]) -> Source | None:
+    """Returns the call that a piece of a request came from; None when it came from outside, or is not found.
+
+    Args:
+        piece: a piece of the request.
+        request: the request that holds it.
+        start_ns: when that was sent, Unix time in nanoseconds.
+        calls: the model calls of the run, in start order, the one with this request among them or not.
+    """
+    # What other requests hold in the same place, an earlier turn of the same agent say, was there when they were sent.
+    text = value_at(request, piece.pointer)
+    first_read = min((start_ns, *(c.start_ns for c in calls if value_at(c.request, piece.pointer) == text)))
+    earlier = [c for c in calls if c.start_ns < first_read]
+    match piece.role:
+        case Role.ASSISTANT:
+            return _writer(piece, earlier, least=1)
+        case Role.CALL_ARGUMENTS:
+            called = _caller(piece, earlier)
+            return (_arguments(piece, *called, least=1) if called else None) or _writer(piece, earlier)
+        case Role.TOOL:
+            return _of_result(piece, earlier)
+        case Role.USER | Role.SYSTEM | Role.TOOL_DEFINITION:
+            return _writer(piece, earlier)
+
+
+def has_read(call: ModelCall, calls: Sequence[ModelCall]) -> bool:
+    """Whether a call's request holds anything that the run brought in; assumed of one that was not recorded."""
+    if call.completeness.grade is Grade.NOT_REPLAYABLE:
+        return True
+    pieces = segment(call.api, call.request).segments
+    return any(not piece.role.is_given for piece in pieces) or is_briefed(call, calls)
+
+
+def is_briefed(call: ModelCall, calls: Sequence[ModelCall]) -> bool:
+    """Whether an earlier call of the run wrote some of what stands there as the user's words or the prompt."""
+    return any(
+        find_source(piece, call.request, call.start_ns, calls) is not None
+        for piece in segment(call.api, call.request).segments
+        if piece.role in (Role.USER, Role.SYSTEM)
+    )
+
+
+def _of_result(piece: Segment, earlier: Sequence[ModelCall]) -> Source | None:
+    """A model that ran inside the tool may have written its result; else the call itself is what led to it."""
+    called = _caller(piece, earlier)
+    if called is None:
+        return _writer(piece, earlier)
+    call, tool = called
+    inside = [c for c in earlier if c is not call and c.start_ns >= call.start_ns]
+    return (
+        _writer(piece, inside)
+        or _arguments(piece, call, tool, least=LEAST_TEXT)
+        or Source(call=call, way=Way.RESULT, statement=fold(piece.text), tool=tool)
+    )
+
+
+def _caller(piece: Segment, calls: Sequence[ModelCall]) -> tuple[ModelCall, ToolCall] | None:
+    """Returns the call that made the tool call which the piece answers or is part of, by its id."""
+    made = ((c, t) for c in reversed(calls) for reply in c.replies for t in reply.tool_calls)
+    return next(((c, t) for c, t in made if piece.call_id and t.id == piece.call_id), None)
+
+
+def _writer(piece: Segment, calls: Sequence[ModelCall], *, least: int = LEAST_TEXT) -> Source | None:
+    """Returns the latest call whose reply says the piece."""
+    for call in reversed(calls):
+        for reply in call.replies:
+            found = _written(piece, call, reply, least)
+            if found is not None:
+                return found
+    return None
+
+
+def _written(piece: Segment, call: ModelCall, reply: ModelReply, least: int) -> Source | None:
+    for said in wordings(piece.text):
+        statement = _shared(said, reply.text, least)
+        if statement:
+            return Source(call=call, way=Way.TEXT, statement=statement)
+    found = (_arguments(piece, call, tool, least=max(least, LEAST_TEXT)) for tool in reply.tool_calls)
+    return next((source for source in found if source), None)
+
+
+def _arguments(piece: Segment, call: ModelCall, tool: ToolCall, *, least: int) -> Source | None:
+    """Returns the source when a tool call's arguments say the piece: an equal value before one that contains it."""
+    values = [(path, fold(text)) for path, text in argument_values(tool)]
+    for said in wordings(piece.text):
+        for path, text in values:
+            if len(text) >= least and said in (text, f"{path[-1]}: {text}" if path else text):
+                return Source(call=call, way=Way.ARGUMENTS, statement=text, tool=tool, path=path)
+    for said in wordings(piece.text):
+        for path, text in values:
+            if statement := _shared(said, text, least):
+                return Source(call=call, way=Way.ARGUMENTS, statement=statement, tool=tool, path=path)
+    return None
+
+
+def _shared(said: str, text: str, least: int) -> str:
+    """Returns what a piece and a text both say: the piece, else the longest sentence of the text that it holds."""
+    if len(said) >= least and said in fold(text):
+        return said
+    inside = (fold(p.text) for p in split(text).pieces)
+    return max((s for s in inside if len(s) >= LEAST_TEXT and s in said), key=len, default="")
+
+
+def wordings(text: str) -> tuple[str, ...]:
+    """Returns a piece's text and, since a JSON member reads `key: value`, what follows a key."""
+    said = fold(text)
+    key, colon, value = said.partition(": ")
+    return (said, value) if colon and value and " " not in key else (said,)
+
+
+def argument_values(tool: ToolCall) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yields the path and the text of every scalar in a tool call's arguments; all of it when they are no JSON."""
+    try:
+        yield from _scalars(json.loads(tool.arguments), ())
+    except ValueError:
+        yield (), tool.arguments
+
+
+def _scalars(value: Json, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _scalars(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _scalars(inner, (*path, str(index)))
+    else:
+        yield path, value if isinstance(value, str) else json.dumps(value)
