@@ -5,8 +5,7 @@ back as a value instead of a text; it keeps resource attributes as tags of the t
 """
 
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -21,9 +20,9 @@ from ..spans import AnyValue, Resource, SpanId, TraceId
 from .evaluations import Score
 from .proto_json import decode_span
 from .reading import read_each, read_scores
-from .source import Batch, Position, Selection
+from .source import Selection
 from .times import parse_time
-from .windows import Page, Step, Walk, Window, import_key
+from .windows import Page, Step, Window, WindowedSource
 
 LIMIT = 50
 """Traces a page."""
@@ -56,27 +55,18 @@ def mlflow_trace_id(trace_id: str) -> str:
     return f"tr-{trace_id}"
 
 
-class MlflowSource:
-    """The experiments of an MLflow server; projects are experiment ids, or names."""
+class MlflowReader:
+    """Reads the experiments of an MLflow server; projects are experiment ids, or names."""
 
-    def __init__(self, remote: Remote, selection: Selection, *, now: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, remote: Remote, selection: Selection) -> None:
         self._remote = remote
         self._selection = selection
-        self._now = now
 
-    @property
-    def key(self) -> str:
-        """Server and selection."""
-        return import_key(f"mlflow {self._remote.base_url}", self._selection)
-
-    def batches(self, position: Position | None) -> Iterator[Batch]:
-        """Yields the traces of each experiment, a page each."""
-        walk = Walk.begin(position, self._selection, now_ns=self._now())
+    def steps(self, window: Window) -> Mapping[str, Step]:
+        """Returns a step for each experiment, or each trace that was asked for."""
         if self._selection.trace_ids:
-            steps: dict[str, Step] = {id: partial(self._trace, id) for id in self._selection.trace_ids}
-        else:
-            steps = {id: partial(self._traces, id, walk.window) for id in self._experiments()}
-        yield from walk.run(steps)
+            return {id: partial(self._trace, id) for id in self._selection.trace_ids}
+        return {id: partial(self._traces, id, window) for id in self._experiments()}
 
     def _experiments(self) -> list[str]:
         known = {e["name"]: e["experiment_id"] for e in _experiments(self._remote)}
@@ -183,7 +173,8 @@ def decode_assessment(raw: Mapping[str, Any], trace_id: TraceId) -> Score:
 @contextmanager
 def open_source(
     selection: Selection, *, environ: Mapping[str, str] | None = None, patience: Patience | None = None
-) -> Iterator[MlflowSource]:
+) -> Iterator[WindowedSource]:
     """Opens the server that `MLFLOW_TRACKING_URI` names."""
     with Remote(mlflow_account(environ=environ), patience=patience) as remote:
-        yield MlflowSource(remote, selection)
+        reader = MlflowReader(remote, selection)
+        yield WindowedSource(back_end=f"mlflow {remote.base_url}", selection=selection, steps=reader.steps)

@@ -5,8 +5,7 @@ translates `gen_ai.*` attributes to OpenInference and keeps both; `rebuild` take
 """
 
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -19,9 +18,9 @@ from .decoded import Reject
 from .evaluations import Score
 from .proto_json import decode_span
 from .reading import read_each, read_scores
-from .source import Batch, Position, Selection
+from .source import Selection
 from .times import format_time, parse_time
-from .windows import Page, Step, Walk, Window, import_key
+from .windows import Page, Step, Window, WindowedSource
 
 DEFAULT_URL = "http://127.0.0.1:6006"
 LIMIT = 200
@@ -40,25 +39,17 @@ def phoenix_account(*, environ: Mapping[str, str] | None = None) -> Account:
     )
 
 
-class PhoenixSource:
-    """The projects of a Phoenix server."""
+class PhoenixReader:
+    """Reads the projects of a Phoenix server."""
 
-    def __init__(self, remote: Remote, selection: Selection, *, now: Callable[[], int] = time.time_ns) -> None:
+    def __init__(self, remote: Remote, selection: Selection) -> None:
         self._remote = remote
         self._selection = selection
-        self._now = now
 
-    @property
-    def key(self) -> str:
-        """Server and selection."""
-        return import_key(f"phoenix {self._remote.base_url}", self._selection)
-
-    def batches(self, position: Position | None) -> Iterator[Batch]:
-        """Yields the spans of each project with their annotations, a page each."""
-        walk = Walk.begin(position, self._selection, now_ns=self._now())
+    def steps(self, window: Window) -> Mapping[str, Step]:
+        """Returns a step for each project: its spans with their annotations."""
         projects = self._selection.projects or tuple(self._projects())
-        steps: dict[str, Step] = {name: partial(self._spans, name, walk.window) for name in projects}
-        yield from walk.run(steps)
+        return {name: partial(self._spans, name, window) for name in projects}
 
     def _projects(self) -> Iterator[str]:
         yield from (str(project["name"]) for project in _all(self._remote, "/v1/projects", {"limit": 100}))
@@ -133,7 +124,8 @@ def decode_annotation(raw: Mapping[str, Any], traces: Mapping[SpanId, TraceId]) 
 @contextmanager
 def open_source(
     selection: Selection, *, environ: Mapping[str, str] | None = None, patience: Patience | None = None
-) -> Iterator[PhoenixSource]:
+) -> Iterator[WindowedSource]:
     """Opens the server that `PHOENIX_COLLECTOR_ENDPOINT` names, by default the one on this machine."""
     with Remote(phoenix_account(environ=environ), patience=patience) as remote:
-        yield PhoenixSource(remote, selection)
+        reader = PhoenixReader(remote, selection)
+        yield WindowedSource(back_end=f"phoenix {remote.base_url}", selection=selection, steps=reader.steps)

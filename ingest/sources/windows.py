@@ -4,6 +4,7 @@ A window is a range of start times. What a back end has in it is read in named s
 page after page. When a window is done, the next one begins a little before its end, because back ends show things late.
 """
 
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -109,6 +110,27 @@ class Walk:
     def _position(self) -> dict[str, Any]:
         window = [self.window.start, self.window.end]
         return {"window": window, "done": list(self.done), "cursor": self.cursor, "waiting": self.waiting_ns}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowedSource:
+    """A source whose windows are read in the same way each time."""
+
+    back_end: str
+    """Its kind and where it is."""
+    selection: Selection
+    steps: Callable[[Window], Mapping[str, Step]]
+    """Window → what is to be read of it, in order."""
+
+    @property
+    def key(self) -> str:
+        """Back end and selection."""
+        return import_key(self.back_end, self.selection)
+
+    def batches(self, position: Position | None) -> Iterator[Batch]:
+        """Yields the pages of one window."""
+        walk = Walk.begin(position, self.selection, now_ns=time.time_ns())
+        yield from walk.run(self.steps(walk.window))
 
 
 def import_key(back_end: str, selection: Selection) -> str:
