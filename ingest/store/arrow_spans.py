@@ -5,7 +5,7 @@ of long texts, and values that are seldom. It wants everything in a batch to be 
 the batch through `span_table`, request by request.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -31,7 +31,6 @@ from .bodies import Bodies
 from .promotion import NOTHING, Promoted, is_long_input, is_relevant, promote
 from .schema import EVENTS, LINKS, SPANS
 from .sender import Sender
-from .span_table import promoted_columns
 from .wal import Frame
 
 _BYTES = descriptor_pb2.FieldDescriptorProto.TYPE_BYTES
@@ -44,16 +43,14 @@ def build_spans(frames: Sequence[Frame], first_seq: int, bodies: Bodies) -> pa.T
     scope_groups, of_group = explode(field(groups, "scope_spans"))
     spans, of_scope = explode(field(scope_groups, "spans"))
     senders = _senders(groups, scope_groups, of_group)
-    trace_ids = hex_text(field(spans, "trace_id"), 16)
+    trace_ids = hex_text(field(spans, "trace_id"))
     started_us = field(spans, "start_time_unix_nano").to_numpy() // 1000
     every = np.arange(len(spans))
     traces = trace_ids.to_pylist()
     attributes = field(spans, "attributes")
-    events, event_owners = explode(field(spans, "events"))
-    promoted = _promote(spans, events, event_owners, [senders[i].found for i in of_scope])
     columns: dict[str, Any] = {
         "trace_id": trace_ids,
-        "span_id": hex_text(field(spans, "span_id"), 8),
+        "span_id": hex_text(field(spans, "span_id")),
         "parent_span_id": parent_text(field(spans, "parent_span_id")),
         "started": started_us.astype(np.int64),
         "start_ns": field(spans, "start_time_unix_nano"),
@@ -62,7 +59,7 @@ def build_spans(frames: Sequence[Frame], first_seq: int, bodies: Bodies) -> pa.T
         "status_message": pc.fill_null(field(field(spans, "status"), "message"), ""),
         **{name: field(spans, name) for name in _PLAIN},
         **{name: _repeated([getattr(s, name) for s in senders], of_scope) for name in _OF_SENDER},
-        **promoted_columns(promoted),
+        **_promoted_columns(_find(spans, senders, of_scope), len(spans)),
         "attributes": attributes_column(attributes, every, bodies, traces, started_us),
         "events": _events(field(spans, "events"), bodies, traces, started_us),
         "links": _links(field(spans, "links"), bodies, traces, started_us),
@@ -113,17 +110,12 @@ def _repeated(values: Sequence[str | None], at: Index) -> pa.Array:
 def _senders(groups: pa.Array, scope_groups: pa.Array, of_group: Index) -> list[Sender]:
     """Returns the sender of each scope group."""
     resource, scope = field(groups, "resource"), field(scope_groups, "scope")
-    resources = [
-        (_attributes(attributes), dropped or 0, url)
-        for attributes, dropped, url in zip(
-            _lists(field(resource, "attributes")), field(resource, "dropped_attributes_count").to_pylist(),
-            field(groups, "schema_url").to_pylist(), strict=True,
-        )
-    ]  # fmt: skip
+    resources = list(
+        zip(_attributes(resource), _counts(resource), field(groups, "schema_url").to_pylist(), strict=True)
+    )
     scopes = zip(
-        field(scope, "name").to_pylist(), field(scope, "version").to_pylist(), _lists(field(scope, "attributes")),
-        field(scope, "dropped_attributes_count").to_pylist(), field(scope_groups, "schema_url").to_pylist(),
-        strict=True,
+        field(scope, "name").to_pylist(), field(scope, "version").to_pylist(), _attributes(scope), _counts(scope),
+        field(scope_groups, "schema_url").to_pylist(), strict=True,
     )  # fmt: skip
     return [
         Sender(
@@ -132,65 +124,84 @@ def _senders(groups: pa.Array, scope_groups: pa.Array, of_group: Index) -> list[
             resource_url=resources[group][2],
             scope_name=name or "",
             scope_version=version or "",
-            scope_attributes=_attributes(attributes),
-            scope_dropped=dropped or 0,
+            scope_attributes=attributes,
+            scope_dropped=dropped,
             scope_url=url,
         )
         for group, (name, version, attributes, dropped, url) in zip(of_group, scopes, strict=True)
     ]
 
 
-def _lists(lists: pa.ListArray) -> list[pa.StructArray | None]:
-    return [item.values if item.is_valid else None for item in lists]
+def _counts(entity: pa.StructArray) -> list[int]:
+    return [count or 0 for count in field(entity, "dropped_attributes_count").to_pylist()]
 
 
-def _attributes(pairs: pa.StructArray | None) -> dict[str, AnyValue]:
-    if pairs is None:
-        return {}
-    return dict(zip(field(pairs, "key").to_pylist(), python_values(field(pairs, "value")), strict=True))
+def _attributes(entities: pa.StructArray) -> list[dict[str, AnyValue]]:
+    """Returns the attributes of resources or scopes; none where there is no such message."""
+    pairs, rows = explode(field(entities, "attributes"))
+    attributes: list[dict[str, AnyValue]] = [{} for _ in range(len(entities))]
+    items = zip(rows.tolist(), field(pairs, "key").to_pylist(), python_values(field(pairs, "value")), strict=True)
+    for row, key, value in items:
+        attributes[row][key] = value
+    return attributes
 
 
-def _promote(
-    spans: pa.Array, events: pa.Array, event_owners: Index, given: Sequence[Mapping[str, AnyValue]]
-) -> list[Promoted]:
-    """Returns what is promoted of each span. `given`: what its resource says."""
-    found: dict[int, dict[str, AnyValue]] = {n: dict(values) for n, values in enumerate(given) if values}
+def _find(spans: pa.Array, senders: Sequence[Sender], of_scope: Index) -> dict[int, dict[str, AnyValue]]:
+    """Returns span → what promotion wants to see of it, its resource and its events, where there is anything."""
+    found: dict[int, dict[str, AnyValue]] = {}
+    if any(sender.found for sender in senders):
+        found = {n: dict(senders[i].found) for n, i in enumerate(of_scope) if senders[i].found}
     pairs, rows = explode(field(spans, "attributes"))
-    for at, key, value in _relevant(pairs):
-        found.setdefault(int(rows[at]), {})[key] = value
-    if len(events):
-        names = field(events, "name").to_pylist()
-        pairs, rows = explode(field(events, "attributes"))
-        prefixes = [("gen_ai.choice." if names[row] == "gen_ai.choice" else "") for row in rows]
-        for at, key, value in _relevant(pairs, prefixes):
-            found.setdefault(int(event_owners[rows[at]]), {}).setdefault(key, value)
-    return [promote(found[n]) if n in found else NOTHING for n in range(len(spans))]
+    for row, key, value in _relevant(pairs, rows):
+        found.setdefault(row, {})[key] = value
+    events, owners = explode(field(spans, "events"))
+    if not len(events):
+        return found
+    pairs, rows = explode(field(events, "attributes"))
+    choices = pc.equal(field(events, "name"), "gen_ai.choice")
+    for prefix, chosen in (("", pc.invert(choices)), ("gen_ai.choice.", choices)):
+        of_these = chosen.take(pa.array(rows))
+        at = np.flatnonzero(of_these.to_numpy(zero_copy_only=False))
+        for row, key, value in _relevant(pairs.take(pa.array(at)), owners[rows[at]], prefix):
+            found.setdefault(row, {}).setdefault(key, value)
+    return found
 
 
-def _relevant(pairs: pa.Array, prefixes: Sequence[str] | None = None) -> list[tuple[int, str, AnyValue]]:
-    """Returns (index, key, value) of the attributes that promotion wants to see."""
+def _promoted_columns(found: Mapping[int, Mapping[str, AnyValue]], spans: int) -> dict[str, pa.Array]:
+    """Returns the promoted columns; `error` is what the attributes alone say."""
+    promoted = [*map(promote, found.values()), NOTHING]
+    columns: dict[str, Sequence[Any]] = dict(zip(Promoted._fields, zip(*promoted, strict=True), strict=True))
+    calls = columns.pop("tool_calls")
+    columns |= {
+        "tool_names": [list(dict.fromkeys(call.name for call in made)) for made in calls],
+        "tool_calls": [[call._asdict() for call in made] for made in calls],
+        "error": columns.pop("error_type"),
+    }
+    at = np.full(spans, len(found))  # most spans are no model calls, and share the row that says nothing
+    at[list(found)] = np.arange(len(found))
+    indices = pa.array(at)
+    return {name: pa.array(values, SPANS.field(name).type).take(indices) for name, values in columns.items()}
+
+
+def _relevant(pairs: pa.Array, rows: Index, prefix: str = "") -> Iterator[tuple[int, str, AnyValue]]:
+    """Yields (row, key, value) of the attributes that promotion wants to see; no values of long inputs."""
     encoded = field(pairs, "key").dictionary_encode()
-    keys, codes = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
-    if prefixes is None:
-        wanted = np.array([is_relevant(key) for key in keys], bool)
-        at: Sequence[int] = np.flatnonzero(wanted[codes]).tolist() if keys else []
-        chosen = [keys[codes[i]] for i in at]
-    else:
-        named = [(i, prefix + keys[code]) for i, (prefix, code) in enumerate(zip(prefixes, codes, strict=True))]
-        relevant = [(i, key) for i, key in named if is_relevant(key)]
-        at, chosen = [i for i, _ in relevant], [key for _, key in relevant]
-    valued = [(i, key) for i, key in zip(at, chosen, strict=True) if not is_long_input(key)]
-    values = python_values(field(pairs, "value").take(pa.array([i for i, _ in valued], pa.int64())))
-    known = {i: value for (i, _), value in zip(valued, values, strict=True)}
-    return [(i, key, known.get(i)) for i, key in zip(at, chosen, strict=True)]
+    keys = [prefix + key for key in encoded.dictionary.to_pylist()]
+    codes = encoded.indices.to_numpy()
+    if not keys:
+        return
+    at = np.flatnonzero(np.array([is_relevant(key) for key in keys])[codes])
+    is_valued = ~np.array([is_long_input(key) for key in keys])[codes[at]]
+    values = iter(python_values(field(pairs, "value").take(pa.array(at[is_valued]))))
+    for row, code, has_value in zip(rows[at].tolist(), codes[at].tolist(), is_valued.tolist(), strict=True):
+        yield row, keys[code], next(values) if has_value else None
 
 
 def _errors(columns: Mapping[str, Any]) -> pa.Array:
     """Returns the error type, else what the status of a failed span says."""
     failed = pc.equal(columns["status_code"].cast(pa.int32()), 2)
     message = pc.if_else(pc.equal(columns["status_message"], ""), "error", columns["status_message"])
-    types = pa.array(columns["error"], pa.string())
-    return pc.coalesce(types, pc.if_else(failed, message, pa.scalar(None, pa.string())))
+    return pc.coalesce(columns["error"], pc.if_else(failed, message, pa.scalar(None, pa.string())))
 
 
 def _events(lists: pa.ListArray, bodies: Bodies, traces: Sequence[str], times_us: Index) -> pa.ListArray:
@@ -202,7 +213,7 @@ def _events(lists: pa.ListArray, bodies: Bodies, traces: Sequence[str], times_us
 
 def _links(lists: pa.ListArray, bodies: Bodies, traces: Sequence[str], times_us: Index) -> pa.ListArray:
     links, owners = explode(lists)
-    ids = [hex_text(field(links, "trace_id"), 16), hex_text(field(links, "span_id"), 8)]
+    ids = [hex_text(field(links, "trace_id")), hex_text(field(links, "span_id"))]
     attributes = attributes_column(field(links, "attributes"), owners, bodies, traces, times_us)
     rest = [field(links, name) for name in ("dropped_attributes_count", "flags")]
     return nest(lists, [*ids, field(links, "trace_state"), attributes, *rest], LINKS)

@@ -1,9 +1,8 @@
 """Columns of protobuf fields, as ptars gives them, in the form of the store: ids as hex, AnyValue as kind and text."""
 
 import base64
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice, repeat
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +20,7 @@ Index: TypeAlias = "np.ndarray[Any, np.dtype[np.int64]]"
 _HEX = np.array([int.from_bytes(b"%02x" % n, "little") for n in range(256)], "<u2")
 _KINDS = (STRING, "bool", "int", "double", "bytes", "array", "kvlist", "none")
 _FIELDS = ("string_value", "bool_value", "int_value", "double_value", "bytes_value", "array_value", "kvlist_value")
+_NESTED = _FIELDS[-2:]
 
 
 def field(struct: pa.StructArray, name: str) -> pa.Array:
@@ -44,34 +44,46 @@ def nest(lists: pa.ListArray, values: Sequence[pa.Array], type: pa.ListType) -> 
     return pa.ListArray.from_arrays(pa.array(offsets), structs, type=type)
 
 
-def hex_text(ids: pa.Array, width: int) -> pa.Array:
-    """Returns binary ids as lowercase hex; `width` is their usual length in bytes."""
-    lengths = pc.binary_length(ids).to_numpy(zero_copy_only=False)
-    if not len(ids) or not (lengths == width).all():
-        return pa.array([id.hex() for id in ids.to_pylist()], pa.string())
-    data = np.frombuffer(b"".join(ids.to_pylist()), np.uint8)
-    text = _HEX[data].tobytes()
-    offsets = np.arange(len(ids) + 1, dtype=np.int32) * 2 * width
-    return pa.StringArray.from_buffers(len(ids), pa.py_buffer(offsets), pa.py_buffer(text))
+def hex_text(ids: pa.Array) -> pa.Array:
+    """Returns binary ids as lowercase hex."""
+    if not len(ids):
+        return pa.array([], pa.string())
+    offsets = _offsets(ids)
+    data = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    ends = 2 * (offsets - offsets[0])
+    return pa.StringArray.from_buffers(len(ids), pa.py_buffer(ends), pa.py_buffer(_HEX[data]))
 
 
 def parent_text(ids: pa.Array) -> pa.Array:
-    """Returns parent span ids as hex, null where there is none."""
-    return pa.array([id.hex() if any(id) else None for id in ids.to_pylist()], pa.string())
+    """Returns parent span ids as hex, null where there is none: empty, or all zeros."""
+    text = hex_text(ids)
+    return pc.if_else(pc.equal(pc.ascii_ltrim(text, "0"), ""), pa.scalar(None, pa.string()), text)
+
+
+def _offsets(values: pa.Array) -> "np.ndarray[Any, np.dtype[np.int32]]":
+    """Returns where each text or binary value begins in the data buffer, and where the last one ends."""
+    return np.frombuffer(values.buffers()[1], np.int32)[values.offset : values.offset + len(values) + 1]
 
 
 def python_values(values: pa.StructArray) -> list[AnyValue]:
     """Returns AnyValues as Python has them."""
-    columns = [field(values, name) for name in _FIELDS]
-    lists = [column.to_pylist() if column.null_count < len(values) else repeat(None) for column in columns]
-    return [_first(row) for row in islice(zip(*lists, strict=False), len(values))]
+    found: list[AnyValue] = [None] * len(values)
+    for name in reversed(_FIELDS):  # a broken sender may set several: the first one counts
+        column = field(values, name)
+        if column.null_count == len(values):
+            continue
+        items = _nested_values(name, column) if name in _NESTED else column.to_pylist()
+        for n, value in enumerate(items):
+            if value is not None:
+                found[n] = value
+    return found
 
 
-def _first(row: Iterable[Any]) -> AnyValue:
-    for name, value in zip(_FIELDS, row, strict=True):
-        if value is not None:
-            return _nested(name, value) if name in ("array_value", "kvlist_value") else value
-    return None
+def _nested_values(name: str, column: pa.Array) -> list[AnyValue]:
+    """Returns arrays or kvlists as Python has them; few differ."""
+    encoded = column.dictionary_encode()
+    values = [_nested(name, value) for value in encoded.dictionary.to_pylist()]
+    return [None if code is None else values[code] for code in encoded.indices.to_pylist()]
 
 
 def _nested(name: str, encoded: bytes) -> AnyValue:
@@ -107,7 +119,8 @@ _RARE: dict[str, Callable[[Any], str]] = {
 
 
 def _rare(column: pa.Array, write: Callable[[Any], str]) -> pa.Array:
-    return pa.array([None if value is None else write(value) for value in column.to_pylist()], pa.string())
+    encoded = column.dictionary_encode()
+    return pa.array(map(write, encoded.dictionary.to_pylist()), pa.string()).take(encoded.indices)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,18 +136,21 @@ class Fold:
 
     def __call__(self, texts: pa.Array, kinds: pa.Array) -> tuple[pa.Array, pa.Array]:
         """Returns texts and kinds, both replaced where a text was folded."""
-        lengths = pc.fill_null(pc.utf8_length(texts), 0).to_numpy()
-        at = np.flatnonzero(lengths >= MIN_TEXT)
-        if not len(at):
+        offsets = _offsets(texts) if len(texts) else np.zeros(1, np.int32)
+        is_long = np.diff(offsets) >= MIN_TEXT
+        if not is_long.any():
             return texts, kinds
+        at = np.flatnonzero(is_long)
         chosen = pa.array(at)
-        pairs = zip(at.tolist(), self.keys.take(chosen).to_pylist(), texts.take(chosen).to_pylist(), strict=True)
-        folded = pa.array([self._fold(n, key, text) for n, key, text in pairs])
+        data = memoryview(texts.buffers()[2])
+        keys = self.keys.take(chosen).to_pylist()
+        places = zip(at.tolist(), keys, offsets[at].tolist(), offsets[at + 1].tolist(), strict=True)
+        folded = pa.array([self._fold(n, key, bytes(data[begin:end])) for n, key, begin, end in places])
         marked = pc.binary_join_element_wise(kinds.take(chosen), FOLDED, "")
-        mask = pa.array(lengths >= MIN_TEXT)
+        mask = pa.array(is_long)
         return pc.replace_with_mask(texts, mask, folded), pc.replace_with_mask(kinds, mask, marked)
 
-    def _fold(self, n: int, key: str, text: str) -> str:
+    def _fold(self, n: int, key: str, text: bytes) -> str:
         span = self.spans[n]
         return self.bodies.fold(self.trace_ids[span], int(self.times_us[span]), key, text)
 

@@ -149,6 +149,6 @@ def fold_value(
     bodies: Bodies, trace_id: str, time_us: int, key: str, kind: str, text: str | None
 ) -> tuple[str, str | None]:
     """Returns (kind, text), folded when the text is long and belongs to a trace."""
-    if text is None or len(text) < MIN_TEXT or not trace_id:
+    if text is None or not trace_id or len(encoded := text.encode()) < MIN_TEXT:
         return kind, text
-    return kind + FOLDED, bodies.fold(trace_id, time_us, key, text)
+    return kind + FOLDED, bodies.fold(trace_id, time_us, key, encoded)

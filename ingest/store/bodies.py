@@ -18,12 +18,13 @@ import orjson
 from ..errors import StoreError
 
 MIN_TEXT = 1024
-"""Shorter values (in characters) are kept in the row."""
+"""Shorter values (in bytes) are kept in the row."""
 _MIN_PIECE = 128
-"""A piece this small joins the next one: a reference would not be shorter."""
+"""A piece this small (in bytes) joins the next one: a reference would not be shorter."""
 _HASH_DIGITS = 32
 """128 bits of SHA-256: nobody finds two texts with the same, and processors have instructions for it."""
-_CUT = re.compile(r'\}(?=, ?\{|\], ?")')
+_CUT = re.compile(rb'\}(?=, ?\{|\], ?")')
+"""Where texts are cut: always after an ASCII character, so that pieces of UTF-8 are UTF-8."""
 _REFERENCE, _LITERAL = "#", "="
 FOLDED = "*"
 """Ends the kind of a folded value: `string*`."""
@@ -36,7 +37,8 @@ class BodyRow(NamedTuple):
     hash: str
     time: int
     """Start of the span that brought it first, Unix µs."""
-    body: str
+    body: bytes
+    """UTF-8."""
     seq: int
 
 
@@ -46,17 +48,17 @@ class Bodies:
     def __init__(self, first_seq: int) -> None:
         self.rows: list[BodyRow] = []
         self._known: set[tuple[str, str]] = set()
-        self._heads: dict[tuple[str, str], tuple[str, list[str]]] = {}
+        self._heads: dict[tuple[str, str], tuple[bytes, list[str]]] = {}
         self._seq = first_seq
 
-    def fold(self, trace_id: str, time_us: int, key: str, text: str) -> str:
-        """Returns what stands for the text in the row: JSON of the trace id and the pieces.
+    def fold(self, trace_id: str, time_us: int, key: str, text: bytes) -> str:
+        """Returns what stands for the UTF-8 text in the row: JSON of the trace id and the pieces.
 
         `key` is the attribute: its previous value in the trace is probably the beginning of this one.
         """
-        head, pieces = self._heads.get((trace_id, key), ("", []))
+        head, pieces = self._heads.get((trace_id, key), (b"", []))
         if not text.startswith(head):
-            head, pieces = "", []
+            head, pieces = b"", []
         start, pieces = len(head), pieces.copy()
         for end in _cut(text, start):
             pieces.append(self._keep(trace_id, time_us, text[start:end]))
@@ -65,10 +67,10 @@ class Bodies:
         tail = [self._keep(trace_id, time_us, text[start:])] if start < len(text) else []
         return orjson.dumps([trace_id, *pieces, *tail]).decode()
 
-    def _keep(self, trace_id: str, time_us: int, piece: str) -> str:
+    def _keep(self, trace_id: str, time_us: int, piece: bytes) -> str:
         if len(piece) < _MIN_PIECE:
-            return _LITERAL + piece
-        digest = hashlib.sha256(piece.encode()).hexdigest()[:_HASH_DIGITS]
+            return _LITERAL + piece.decode()
+        digest = hashlib.sha256(piece).hexdigest()[:_HASH_DIGITS]
         if (trace_id, digest) not in self._known:
             self._known.add((trace_id, digest))
             self.rows.append(BodyRow(trace_id, digest, time_us, piece, self._seq))
@@ -76,7 +78,7 @@ class Bodies:
         return _REFERENCE + digest
 
 
-def _cut(text: str, start: int) -> list[int]:
+def _cut(text: bytes, start: int) -> list[int]:
     """Returns the ends of the pieces after `start`; what follows the last one is the tail."""
     ends = []
     begin = start
@@ -84,7 +86,7 @@ def _cut(text: str, start: int) -> list[int]:
         if match.end() - begin >= _MIN_PIECE:
             begin = match.end()
             ends.append(begin)
-    last = text.rfind("}]", begin) + 1  # the end of the last element, which in the next value has a successor
+    last = text.rfind(b"}]", begin) + 1  # the end of the last element, which in the next value has a successor
     return [*ends, last] if last - begin >= _MIN_PIECE else ends
 
 

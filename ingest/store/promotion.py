@@ -4,22 +4,20 @@ Best effort over the conventions in use, looking at a single span and its events
 recorded, and nothing here decides about replay: the dialects read the full attributes for that.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
 from ..spans import AnyValue
-from .outputs import FLAT_PREFIXES, Called, find_calls, find_finish_reason, find_text
+from .outputs import FLAT_PREFIXES, TEXT_LENGTH, Called, find_calls, find_finish_reason, find_text, objects_in
 
 Found: TypeAlias = Mapping[str, AnyValue]
 """The attributes of a span that `is_relevant` let through."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Promoted:
+class Promoted(NamedTuple):
     """The promoted columns; None where the span does not say."""
 
     operation: str | None = None
@@ -129,47 +127,72 @@ def is_long_input(key: str) -> bool:
     return key in _INPUTS
 
 
+class _Plan(NamedTuple):
+    """Where to look in a span, by the keys that it has: few combinations of keys are in use."""
+
+    ranked: Mapping[str, tuple[str, ...]]
+    """Column → the attributes that tell it, the more telling first."""
+    outputs: tuple[str, ...]
+    plain: tuple[str, ...]
+    """What may hold the reply in words."""
+    flat: tuple[str, ...]
+    has_content: bool
+
+
+@lru_cache(maxsize=1024)
+def _plan(keys: tuple[str, ...]) -> _Plan:
+    ranked: dict[str, list[str]] = {}
+    for key in sorted(filter(_RANKED.__contains__, keys), key=lambda key: _RANKED[key][1]):
+        ranked.setdefault(_RANKED[key][0], []).append(key)
+    flat = tuple(key for key in keys if key.startswith(FLAT_PREFIXES))
+    return _Plan(
+        ranked={column: tuple(names) for column, names in ranked.items()},
+        outputs=tuple(key for key in _OUTPUTS if key in keys),
+        plain=tuple(key for key in ("ai.response.text", *_OUTPUTS) if key in keys),
+        flat=flat,
+        has_content=bool(flat) or not _CONTENT.isdisjoint(keys),
+    )
+
+
 def promote(found: Found) -> Promoted:
     """Returns the promoted columns from the relevant attributes of one span (and of its events)."""
     if not found:
         return NOTHING
-    first = _first(found)
-    operation = _operation(first.get("operation"))
+    plan = _plan(tuple(found))
+    first = {column: _first(found, keys) for column, keys in plan.ranked.items()}.get
+    operation = _operation(first("operation"))
     is_model = operation in MODEL_OPERATIONS
-    outputs = [_parsed(found[key]) for key in _OUTPUTS if key in found] if is_model else []
-    flat = {key: value for key, value in found.items() if key.startswith(FLAT_PREFIXES)} if is_model else {}
+    outputs = [objects_in(_parsed(found[key])) for key in plan.outputs] if is_model else []
+    flat = {key: found[key] for key in plan.flat}
     usage = _mapping(found.get("langfuse.observation.usage_details"))
     cost = _mapping(found.get("langfuse.observation.cost_details"))
-    parameters = _mapping(found.get("llm.invocation_parameters"))
-    flat = {key: value for key, value in found.items() if key.startswith(FLAT_PREFIXES)}
     return Promoted(
         operation=operation,
-        provider=_text(first.get("provider")),
-        request_model=_text(first.get("request_model")) or _text(parameters.get("model")),
-        response_model=_text(first.get("response_model")),
-        input_tokens=_count(first.get("input_tokens"), usage.get("input")),
-        output_tokens=_count(first.get("output_tokens"), usage.get("output")),
-        cost_usd=_amount(first.get("cost_usd"), cost.get("total")),
-        finish_reason=_reason(first.get("finish_reason")) or find_finish_reason(outputs),
+        provider=_text(first("provider")),
+        request_model=_text(first("request_model"))
+        or _text(_mapping(found.get("llm.invocation_parameters")).get("model")),
+        response_model=_text(first("response_model")),
+        input_tokens=_count(first("input_tokens"), usage.get("input")),
+        output_tokens=_count(first("output_tokens"), usage.get("output")),
+        cost_usd=_amount(first("cost_usd"), cost.get("total")),
+        finish_reason=_reason(first("finish_reason")) or find_finish_reason(outputs),
         tool_calls=find_calls(flat, outputs),
-        reply_text=find_text(flat, [*outputs, *_plain_texts(found)]) if is_model else None,
-        tool_name=_text(first.get("tool_name")) if operation == "execute_tool" else None,
-        session_id=_text(first.get("session_id")),
-        user_id=_text(first.get("user_id")),
-        error_type=_text(first.get("error_type")),
-        has_content=bool(flat) or not _CONTENT.isdisjoint(found),
+        reply_text=(find_text(flat, outputs) or _plain_text(found, plan.plain)) if is_model else None,
+        tool_name=_text(first("tool_name")) if operation == "execute_tool" else None,
+        session_id=_text(first("session_id")),
+        user_id=_text(first("user_id")),
+        error_type=_text(first("error_type")),
+        has_content=plan.has_content,
     )
 
 
-def _first(found: Found) -> dict[str, AnyValue]:
-    """Returns column → the value of its most telling attribute."""
-    best: dict[str, tuple[int, AnyValue]] = {}
-    for key, value in found.items():
-        if key in _RANKED and value is not None and value != "":
-            column, rank = _RANKED[key]
-            if column not in best or rank < best[column][0]:
-                best[column] = (rank, value)
-    return {column: value for column, (_, value) in best.items()}
+def _first(found: Found, keys: Iterable[str]) -> AnyValue:
+    """Returns the first value that says something."""
+    for key in keys:
+        value = found[key]
+        if value is not None and value != "":
+            return value
+    return None
 
 
 def _operation(value: AnyValue) -> str | None:
@@ -206,14 +229,17 @@ def _parsed(value: AnyValue) -> Any:
         return None  # cut by a length limit, or not JSON at all: then this source says nothing
 
 
-def _plain_texts(found: Found) -> list[str]:
+def _plain_text(found: Found, keys: Iterable[str]) -> str | None:
     """Returns what was said where a span gives the reply as words and not as JSON."""
-    texts = (_text(found.get(key)) for key in ("ai.response.text", *_OUTPUTS))
-    return [text for text in texts if text and text[0] not in "{["]
+    for key in keys:
+        text = _text(found[key])
+        if text and text[0] not in "{[":
+            return text[:TEXT_LENGTH]
+    return None
 
 
 def _mapping(value: AnyValue) -> Mapping[str, Any]:
-    parsed = _parsed(value)
+    parsed = _parsed(value) if value is not None else None
     return parsed if isinstance(parsed, dict) else {}
 
 

@@ -1,9 +1,7 @@
 """Trace export requests → rows of `spans`: straight from the protobuf messages, Span objects in between cost half."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
@@ -108,20 +106,6 @@ def _find(span: SpanMessage, found: Mapping[str, AnyValue]) -> Mapping[str, AnyV
             if is_relevant(prefix + pair.key):
                 relevant.setdefault(prefix + pair.key, read_value(pair.value))
     return {**found, **relevant} if found else relevant
-
-
-def promoted_columns(promoted: Sequence[Promoted]) -> dict[str, list[Any]]:
-    """Returns the promoted columns of many spans; `error` is what the attributes alone say."""
-    columns = {name: list(map(attrgetter(name), promoted)) for name in _PROMOTED}
-    calls = columns.pop("tool_calls")
-    return columns | {
-        "tool_names": [list(dict.fromkeys(call.name for call in made)) for made in calls],
-        "tool_calls": [[call._asdict() for call in made] for made in calls],
-        "error": columns.pop("error_type"),
-    }
-
-
-_PROMOTED = tuple(field.name for field in fields(Promoted))
 
 
 def _row(span: SpanMessage, sender: Sender, promoted: Promoted, seq: int, received_ns: int) -> SpanRow:
