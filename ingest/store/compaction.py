@@ -13,8 +13,9 @@ import duckdb
 import pyarrow.parquet as pq
 
 from .durable import publish, try_lock
-from .layout import Layout
+from .layout import Layout, schema_name
 from .manifest import DataFile, LiveFile, Manifest
+from .nesting import with_nesting
 from .parquet import describe, new_name
 from .quoting import parquet, quote
 from .schema import TABLES
@@ -55,11 +56,18 @@ def plan(files: Iterable[LiveFile], now_us: int) -> list[Merge]:
     merges: list[Merge] = []
     for kind in TABLES:
         own = [file for file in files if file.kind == kind and file.tier != "schema" and file.bytes < MAX_BYTES]
-        groups = _by_size(own) or _by_day([f for f in own if f.tier != "day" and _newest(f) < today_us])
+        old = [f for f in own if f.tier != "day" and _newest(f) < today_us]
+        groups = _by_size(own) or _by_day(old) or [[f] for f in files if f.kind == kind and _is_unsettled(f, today_us)]
         for group in groups:
             tier = "day" if all(_newest(file) < today_us for file in group) else "hour"
             merges.append(Merge(kind=kind, tier=tier, files=group))
     return merges
+
+
+def _is_unsettled(file: LiveFile, today_us: int) -> bool:
+    """Tells a file of spans that no merge would settle: it is alone in its day, or was merged by an older whyspan."""
+    is_left = file.tier != "hot" or _newest(file) < today_us
+    return file.kind == "spans" and file.tier != "schema" and is_left and not file.is_settled
 
 
 def _newest(file: LiveFile) -> int:
@@ -133,9 +141,12 @@ def rewrite(layout: Layout, kind: str, paths: Sequence[str], *, tier: str, condi
     """
     final = layout.data / new_name(kind, tier)
     temporary = layout.data / f".{final.name}.tmp"
-    source = parquet(layout.root / path for path in paths)
+    # The file without rows has all columns: what is written has them too.
+    source = parquet([layout.data / schema_name(kind), *(layout.root / path for path in paths)])
+    rows = f"(SELECT * FROM {source} WHERE {condition})"
+    settled = f"({with_nesting(rows)})" if kind == "spans" else rows
     query = (
-        f"COPY (SELECT * FROM {source} WHERE {condition} "
+        f"COPY (SELECT * FROM {settled} "
         f"ORDER BY trace_id, {TABLES[kind].order}) TO {quote(temporary)} "
         f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {_LEVELS[tier]}, "
         f"ROW_GROUP_SIZE {_rows_per_group(layout, paths)})"
@@ -145,7 +156,7 @@ def rewrite(layout: Layout, kind: str, paths: Sequence[str], *, tier: str, condi
         temporary.unlink()
         return None
     publish(temporary, final)
-    return describe(layout, kind, final, tier=tier)
+    return describe(layout, kind, final, tier=tier, is_settled=True)
 
 
 def _copy(query: str, layout: Layout) -> None:

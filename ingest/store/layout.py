@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of folder layout, manifest and tables; recorded in the manifest. A new column is a new version."""
 
 

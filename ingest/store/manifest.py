@@ -20,7 +20,8 @@ _TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE files (
     id INTEGER PRIMARY KEY AUTOINCREMENT, path TEXT UNIQUE NOT NULL, kind TEXT NOT NULL, tier TEXT NOT NULL,
-    rows INTEGER NOT NULL, bytes INTEGER NOT NULL, min_us INTEGER, max_us INTEGER, added_ns INTEGER NOT NULL
+    rows INTEGER NOT NULL, bytes INTEGER NOT NULL, min_us INTEGER, max_us INTEGER, added_ns INTEGER NOT NULL,
+    is_settled INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE traces (
     kind TEXT NOT NULL, trace_id TEXT NOT NULL, file_id INTEGER NOT NULL, rows INTEGER NOT NULL,
@@ -32,6 +33,7 @@ CREATE TABLE dropped (path TEXT PRIMARY KEY, dropped_ns INTEGER NOT NULL) WITHOU
 """
 _MIGRATIONS = {
     1: "CREATE TABLE dropped (path TEXT PRIMARY KEY, dropped_ns INTEGER NOT NULL) WITHOUT ROWID",
+    2: "ALTER TABLE files ADD COLUMN is_settled INTEGER NOT NULL DEFAULT 0",
 }
 """Version → the statement that makes it the next one. Stores are brought up to date when they are opened."""
 _CHUNK = 500
@@ -53,6 +55,8 @@ class DataFile:
     min_us: int | None
     """Earliest start (Unix µs) in it, None when it has no rows."""
     max_us: int | None
+    is_settled: bool
+    """Compaction has filled in its columns."""
     traces: Mapping[str, int]
     """Trace id → rows."""
 
@@ -68,6 +72,7 @@ class LiveFile:
     bytes: int
     min_us: int | None
     max_us: int | None
+    is_settled: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +123,7 @@ class Manifest:
 
     def live_files(self) -> list[LiveFile]:
         """Returns all live files, oldest first."""
-        columns = ("path", "kind", "tier", "rows", "bytes", "min_us", "max_us")
+        columns = ("path", "kind", "tier", "rows", "bytes", "min_us", "max_us", "is_settled")
         rows = self._query(f"SELECT {', '.join(columns)} FROM files ORDER BY id")
         return [LiveFile(**dict(zip(columns, row, strict=True))) for row in rows]
 
@@ -238,9 +243,12 @@ class Manifest:
 
 
 def _insert_file(db: sqlite3.Connection, file: DataFile) -> None:
-    row = (file.path, file.kind, file.tier, file.rows, file.bytes, file.min_us, file.max_us, time.time_ns())
-    columns = "path, kind, tier, rows, bytes, min_us, max_us, added_ns"
-    file_id = db.execute(f"INSERT INTO files ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid
+    row = (
+        file.path, file.kind, file.tier, file.rows, file.bytes, file.min_us, file.max_us, file.is_settled,
+        time.time_ns(),
+    )  # fmt: skip
+    columns = "path, kind, tier, rows, bytes, min_us, max_us, is_settled, added_ns"
+    file_id = db.execute(f"INSERT INTO files ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row).lastrowid
     db.executemany(
         "INSERT INTO traces VALUES (?, ?, ?, ?)",
         [(file.kind, trace_id, file_id, rows) for trace_id, rows in file.traces.items()],

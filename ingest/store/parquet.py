@@ -50,7 +50,7 @@ def new_name(kind: str, tier: str) -> str:
     return f"{kind}-{tier}-{time.time_ns():020d}-{secrets.token_hex(3)}.parquet"
 
 
-def describe(layout: Layout, kind: str, path: Path, *, tier: str) -> DataFile:
+def describe(layout: Layout, kind: str, path: Path, *, tier: str, is_settled: bool = False) -> DataFile:
     """Returns the manifest entry of a file."""
     time_column = TABLES[kind].time
     table = pq.read_table(path, columns=["trace_id", time_column])
@@ -64,6 +64,7 @@ def describe(layout: Layout, kind: str, path: Path, *, tier: str) -> DataFile:
         bytes=path.stat().st_size,
         min_us=bounds["min"],
         max_us=bounds["max"],
+        is_settled=is_settled,
         traces={count["values"]: count["counts"] for count in counts},
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import duckdb
 
 from ..errors import UsageError
+from .reader import Views
 from .store import Store
 
 if TYPE_CHECKING:
@@ -37,40 +38,44 @@ class Sandbox:
     files.
     """
 
-    def __init__(self, db: duckdb.DuckDBPyConnection) -> None:
-        self._db = db
+    def __init__(self, views: Views) -> None:
+        self._views = views
+        self._db = views.db
 
     def select(self, query: str, parameters: Parameters = ()) -> Result:
         """Runs one SELECT statement."""
-        with _explained():
-            result = self._db.execute(self._checked(query), parameters)
+        with self._ready(query) as statement:
+            result = self._db.execute(statement, parameters)
             columns = tuple(column[0] for column in result.description or ())
             return Result(columns=columns, rows=tuple(result.fetchall()))
 
     def keep(self, name: str, query: str, parameters: Parameters = ()) -> None:
         """Keeps what a SELECT gives as a table for the queries that follow."""
-        with _explained():
-            self._checked(query)
+        with self._ready(query):
             self._db.execute(f"CREATE TEMP TABLE {name} AS {query}", parameters)
 
     def table(self, query: str) -> "pa.Table":
         """Runs one SELECT statement and returns what it gives as an Arrow table."""
-        with _explained():
-            self._checked(query)
+        with self._ready(query):
             return self._db.sql(query).to_arrow_table()
 
-    def _checked(self, query: str) -> duckdb.Statement:
-        statements = self._db.extract_statements(query)
-        if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
-            raise UsageError("one SELECT statement is expected", hint="the store is read-only")
-        return statements[0]
+    @contextmanager
+    def _ready(self, query: str) -> Iterator[duckdb.Statement]:
+        """Yields the statement once everything that it names is there."""
+        with _explained():
+            statements = self._db.extract_statements(query)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise UsageError("one SELECT statement is expected", hint="the store is read-only")
+            self._views.make(query)
+            yield statements[0]
 
 
 @contextmanager
 def open_sandbox(store: Store) -> Iterator[Sandbox]:
     """Opens the views of a store to queries that come from outside."""
-    with store.connect(sandboxed=True) as db:
-        yield Sandbox(db)
+    views = store.views(sandboxed=True)
+    with views.db:
+        yield Sandbox(views)
 
 
 def run_query(store: Store, query: str, parameters: Parameters = ()) -> Result:

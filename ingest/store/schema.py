@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from .attributes import ATTRIBUTES
+from .nesting import APART, NESTED
 
 EVENTS = pa.list_(
     pa.struct([
@@ -73,6 +74,9 @@ SPANS = pa.schema([
     ("received_ns", pa.uint64()),
 ])  # fmt: skip
 
+SETTLED = pa.schema([*SPANS, (NESTED, pa.bool_()), (APART, pa.bool_())])
+"""Spans as compaction leaves them: with what only a look at the other spans of a file can tell."""
+
 LOG_RECORDS = pa.schema([
     ("trace_id", pa.string()),
     ("span_id", pa.string()),
@@ -119,7 +123,7 @@ class TableSpec:
 
 
 TABLES = {
-    "spans": TableSpec(schema=SPANS, key="span_id", order="start_ns", time="started"),
+    "spans": TableSpec(schema=SETTLED, key="span_id", order="start_ns", time="started"),
     "log_records": TableSpec(schema=LOG_RECORDS, key="record_id", order="seq", time="time"),
     "messages": TableSpec(schema=MESSAGES, key="hash", order="seq", time="time"),
 }

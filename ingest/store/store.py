@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from .lookup import Lookup
     from .maintenance import StoreStats
+    from .reader import Views
     from .writing import Writer
 
 
@@ -107,17 +108,23 @@ class Store:
         if list_segments(self._layout.wal):
             self._writer.refresh()
 
-    def connect(self, *, sandboxed: bool = False) -> "duckdb.DuckDBPyConnection":
-        """Returns an in-memory DuckDB with the views of `views.py` over what is stored now.
+    def connect(self) -> "duckdb.DuckDBPyConnection":
+        """Returns an in-memory DuckDB with the views of `views` over what is stored now.
 
         The connection cannot change the store. It stays valid for ten minutes of compaction; take a new one to see
-        new data. `sandboxed`: it can reach no other file either.
+        new data.
         """
-        from .reader import connect
+        views = self.views()
+        views.make_all()
+        return views.db
+
+    def views(self, *, sandboxed: bool = False) -> "Views":
+        """Returns what `connect` returns, with each view made when it is needed; `sandboxed` as there."""
+        from .reader import Views
 
         files = self._manifest.snapshot().items()
         paths = {kind: [str(self.path / path) for path in paths] for kind, paths in files}
-        return connect(paths, lambda trace_id: self._lookup.bodies(trace_id), sandboxed=sandboxed)
+        return Views(paths, lambda trace_id: self._lookup.bodies(trace_id), sandboxed=sandboxed)
 
     def spans(self, trace_id: TraceId) -> list[Span]:
         """Returns the spans of a trace in start order; empty when the trace is unknown."""
@@ -150,7 +157,9 @@ class Store:
         """
         from .runs import resolve_run
 
-        with self.connect() as db:
+        views = self.views()
+        views.make("spans")
+        with views.db as db:
             return resolve_run(db, reference)[::-1]
 
     def compact(self, *, grace_ns: int | None = None) -> int:

@@ -1,8 +1,9 @@
 """Views over decisions: what one can ask about, with the scores and claims there are."""
 
 from ... import conventions as c
-from .recorded import _ACTED, _MODEL
-from .view import ERROR, FOREIGN, SENDER, STARTED, USAGE, Column, View, attribute
+from ..conditions import FOREIGN, MODEL
+from .recorded import _ACTED
+from .view import ERROR, SENDER, STARTED, USAGE, Column, View, attribute
 
 _SCORE = (
     Column("name", "VARCHAR", "name", "What was judged."),
@@ -103,7 +104,7 @@ LEFT JOIN (
     SELECT trace_id, map(list(name), list(value)) AS scores
     FROM (SELECT trace_id, name, max_by(value, started) AS value FROM scores
       WHERE value IS NOT NULL AND NOT EXISTS (SELECT 1 FROM spans AS judged WHERE judged.trace_id = scores.trace_id
-        AND judged.span_id = scores.span_id AND judged.{_MODEL})
+        AND judged.span_id = scores.span_id AND judged.{MODEL})
       GROUP BY ALL) GROUP BY ALL) AS of_run
   ON of_run.trace_id = call.trace_id""",
 )

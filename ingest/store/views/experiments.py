@@ -1,7 +1,8 @@
 """Views over what whyspan measured: trials and claims."""
 
 from ... import conventions as c
-from .view import ERROR, IDS, LATENCY, OWN, STARTED, USAGE, Column, View, attribute
+from ..conditions import OWN
+from .view import ERROR, IDS, LATENCY, STARTED, USAGE, Column, View, attribute
 
 _DECISION = (
     attribute("decision_trace_id", "VARCHAR", c.DECISION_TRACE_ID, "Trace of the decision."),

@@ -1,7 +1,8 @@
 """Views over jobs: their runs, and the decisions each run explained."""
 
 from ... import conventions as c
-from .view import IDS, LATENCY, OWN, STARTED, Column, View, attribute
+from ..conditions import OWN
+from .view import IDS, LATENCY, STARTED, Column, View, attribute
 
 _JOB = (
     attribute("job", "VARCHAR", c.JOB_NAME, "Name of the job."),

@@ -1,7 +1,8 @@
 """Views over what runs learned: lessons, scenarios, missions."""
 
 from ... import conventions as c
-from .view import IDS, OWN, STARTED, Column, View, attribute
+from ..conditions import OWN
+from .view import IDS, STARTED, Column, View, attribute
 
 KNOWLEDGE = View(
     name="knowledge",
@@ -58,6 +59,10 @@ MISSIONS = View(
         attribute("status", "VARCHAR", c.MISSION_STATUS, "done, paused or budget."),
         attribute("steps", "INTEGER", c.MISSION_STEPS, "Steps."),
         attribute("passed", "INTEGER", c.MISSION_PASSED, "Steps whose verifier has passed."),
+        attribute("calls", "BIGINT", c.MISSION_CALLS, "Model calls, in all the times that it was carried out."),
+        attribute("tokens", "BIGINT", c.MISSION_TOKENS, "Tokens read and written by them, as far as they are known."),
+        attribute("seconds", "DOUBLE", c.MISSION_SECONDS, "Time that it was worked on."),
+        attribute("cost_usd", "DOUBLE", c.MISSION_COST_USD, "Cost of the calls, as far as it is known."),
         attribute("note", "VARCHAR", c.MISSION_NOTE, "Why it stopped."),
         STARTED,
         Column("ended", "TIMESTAMP", "ended", "When it stopped, UTC."),

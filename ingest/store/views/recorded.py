@@ -2,8 +2,10 @@
 
 from ... import conventions as c
 from ..bodies import FOLDED
+from ..conditions import CALL, FOREIGN
+from ..nesting import NESTED, NESTED_APART
 from ..promotion import MODEL_OPERATIONS
-from .view import ERROR, FOREIGN, IDS, LATENCY, SENDER, STARTED, USAGE, Column, View
+from .view import ERROR, IDS, LATENCY, SENDER, STARTED, USAGE, Column, View
 
 _ATTRIBUTES = 'STRUCT("key" VARCHAR, kind VARCHAR, "value" VARCHAR)[]'
 
@@ -23,8 +25,6 @@ _STATUS = "CASE status_code WHEN 0 THEN 'unset' WHEN 1 THEN 'ok' WHEN 2 THEN 'er
 
 # Unsigned nanoseconds: the subtraction must not happen when clocks disagree.
 _DURATION = "CASE WHEN end_ns > start_ns THEN (end_ns - start_ns) / 1e6 ELSE 0 END"
-
-_MODEL = "operation IN ({})".format(", ".join(f"'{name}'" for name in MODEL_OPERATIONS))
 
 _TOOL_CALLS = 'STRUCT("name" VARCHAR, arguments VARCHAR)[]'
 
@@ -149,15 +149,8 @@ LLM_CALLS = View(
             "attributes out; none: not on the span. `whyspan calls` grades the rebuilt request.",
         ),
     ),
-    source=f"""FROM (SELECT * FROM spans WHERE {_MODEL} AND {FOREIGN}) AS call
-WHERE NOT EXISTS (
-    SELECT 1 FROM spans AS inner_call
-    WHERE inner_call.trace_id = call.trace_id AND inner_call.parent_span_id = call.span_id
-      AND inner_call.{_MODEL} AND inner_call.has_content AND inner_call.{FOREIGN})
-  AND (call.has_content OR NOT EXISTS (
-    SELECT 1 FROM spans AS outer_call
-    WHERE outer_call.trace_id = call.trace_id AND outer_call.span_id = call.parent_span_id
-      AND outer_call.{_MODEL} AND outer_call.{FOREIGN}))""",
+    source=f"""FROM (SELECT *, {_DURATION} AS duration_ms FROM span_files) AS call
+WHERE {CALL} AND {NESTED} IS NOT TRUE AND NOT {NESTED_APART}(trace_id, span_id)""",
 )
 
 TOOL_CALLS = View(

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ... import conventions as c
 from ..bodies import FOLDED
 
 
@@ -56,10 +55,6 @@ ERROR = Column("error", "VARCHAR", "error", "Error type or message; NULL when no
 
 LATENCY = Column("latency_ms", "DOUBLE", "duration_ms", "Duration in milliseconds.")
 
-OWN = f"scope_name = '{c.SCOPE_NAME}'"
-
-FOREIGN = f"scope_name IS DISTINCT FROM '{c.SCOPE_NAME}'"
-
 
 def attribute(name: str, type: str, key: str, help: str, attributes: str = "attributes") -> Column:
     """Returns a column that is an attribute of the span; NULL where it is absent or of another type."""
@@ -71,12 +66,12 @@ _ARGUMENT = (
     "lambda call: call.arguments ->> path), lambda value: value IS NOT NULL)[1]"
 )
 
-MACROS = (
-    f"CREATE MACRO whole(kind, text) AS (CASE WHEN ends_with(kind, '{FOLDED}') THEN unfold(text) ELSE text END)",
-    "CREATE MACRO pair_text(pair) AS (whole(pair.kind, pair.value))",
-    "CREATE MACRO attr(attributes, name) AS (pair_text(list_filter(attributes, lambda pair: pair.key = name)[1]))",
-    f"CREATE MACRO argument(tool_calls, tool, path) AS ({_ARGUMENT})",
-)
+MACROS = {
+    "whole": f"(kind, text) AS (CASE WHEN ends_with(kind, '{FOLDED}') THEN unfold(text) ELSE text END)",
+    "pair_text": "(pair) AS (whole(pair.kind, pair.value))",
+    "attr": "(attributes, name) AS (pair_text(list_filter(attributes, lambda pair: pair.key = name)[1]))",
+    "argument": f"(tool_calls, tool, path) AS ({_ARGUMENT})",
+}
 """`attr(attributes, 'key')`: the value of an attribute as text, NULL when there is none.
 `argument(tool_calls, 'tool', '$.path')`: what a call of the tool passes there, as text, NULL when nothing does.
 """

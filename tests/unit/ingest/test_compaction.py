@@ -15,9 +15,11 @@ DAY_US = 86_400_000_000
 NOW_US = 20_000 * DAY_US + DAY_US // 2
 
 
-def live(n: int, *, tier: str = "hot", size: int = 1000, age_days: float = 0) -> LiveFile:
+def live(n: int, *, tier: str = "hot", size: int = 1000, age_days: float = 0, settled: bool = True) -> LiveFile:
     newest = int(NOW_US - age_days * DAY_US)
-    return LiveFile(path=f"f{n}", kind="spans", tier=tier, rows=1, bytes=size, min_us=newest, max_us=newest)
+    return LiveFile(
+        path=f"f{n}", kind="spans", tier=tier, rows=1, bytes=size, min_us=newest, max_us=newest, is_settled=settled
+    )
 
 
 def test_few_files_of_today_are_left_alone() -> None:
@@ -45,6 +47,19 @@ def test_what_a_past_day_left_is_merged_but_a_finished_day_is_left_alone() -> No
     ]
 
 
+def test_files_that_no_merge_settles_are_settled_one_by_one() -> None:
+    """One that is alone in a day that is over, and those that were merged before there was anything to settle."""
+    alone = live(0, age_days=1, settled=False)
+    older = [live(1, tier="day", size=MAX_BYTES, age_days=2, settled=False), live(2, tier="hour", settled=False)]
+    todays = live(3, settled=False)
+    merges = plan([alone, *older, todays, live(4, tier="day", age_days=3)], NOW_US)
+    assert [(merge.tier, [f.path for f in merge.files]) for merge in merges] == [
+        ("day", ["f0"]),
+        ("day", ["f1"]),
+        ("hour", ["f2"]),
+    ]
+
+
 def test_full_files_are_never_merged_again() -> None:
     assert plan([live(n, size=MAX_BYTES) for n in range(2 * FAN)], NOW_US) == []
 
@@ -55,11 +70,7 @@ def test_thirty_days_of_ticks_leave_at_most_a_hundred_files() -> None:
         now_us = NOW_US + hour * DAY_US // 24
         for tick in range(12):  # a roll every five minutes
             newest = now_us + tick * 300_000_000
-            files.append(
-                LiveFile(
-                    path=f"{hour}.{tick}", kind="spans", tier="hot", rows=1, bytes=200_000, min_us=0, max_us=newest
-                )
-            )
+            files.append(replace(live(0, size=200_000), path=f"{hour}.{tick}", min_us=0, max_us=newest))
         while merges := plan(files, now_us):
             for number, merge in enumerate(merges):
                 gone = set(merge.files)

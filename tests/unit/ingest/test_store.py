@@ -16,6 +16,7 @@ from whyspan.ingest.spans import LogRecord, Resource, Scope, Span, SpanId, Statu
 from whyspan.ingest.store import Store
 from whyspan.ingest.store.layout import SCHEMA_VERSION, Layout
 from whyspan.ingest.store.parquet import write_file
+from whyspan.ingest.store.querying import run_query
 from whyspan.ingest.store.schema import SPANS, TABLES
 from whyspan.ingest.store.wal import Frame, FrameKind, WalWriter
 
@@ -290,14 +291,14 @@ def test_the_public_open_store_gives_the_views(store: Store) -> None:
     ],
 )
 def test_a_sandboxed_connection_reaches_nothing_else(store: Store, query: str) -> None:
-    with store.connect(sandboxed=True) as db, pytest.raises(duckdb.Error):
+    views = store.views(sandboxed=True)
+    with views.db as db, pytest.raises(duckdb.Error):
         db.execute(query)
 
 
 def test_a_sandboxed_connection_has_the_views(store: Store) -> None:
     store.write([make_call()])
-    with store.connect(sandboxed=True) as db:
-        assert db.execute("SELECT count(*) FROM decisions").fetchall() == [(1,)]
+    assert run_query(store, "SELECT count(*) FROM decisions").rows == ((1,),)
 
 
 def test_long_text_reads_the_same_in_sql(store: Store) -> None:
@@ -309,15 +310,15 @@ def test_long_text_reads_the_same_in_sql(store: Store) -> None:
     ]
     assert rows(store, "SELECT body->>'$.content', body_kind FROM log_records") == [(text, "kvlist")]
     assert rows(store, "SELECT count(*) FROM messages WHERE contains(body, 'long long')") == [(2,)]
-    with store.connect(sandboxed=True) as db:
-        query = "SELECT length(attr(attributes, 'gen_ai.input.messages')) FROM spans"
-        assert db.execute(query).fetchall() == [(len(text),)]
+    query = "SELECT length(attr(attributes, 'gen_ai.input.messages')) FROM spans"
+    assert run_query(store, query).rows == ((len(text),),)
 
 
 def test_a_store_of_an_older_version_is_brought_up_to_date(store: Store) -> None:
     store.write([make_span()])
     store._manifest._db.execute("UPDATE meta SET value = 1 WHERE key = 'schema_version'")
     store._manifest._db.execute("DROP TABLE dropped")
+    store._manifest._db.execute("ALTER TABLE files DROP COLUMN is_settled")
     with Store.open(store.path) as migrated:
         assert migrated.spans(trace(1)) == [make_span()]
         assert migrated._manifest.dropped() == {}
@@ -326,7 +327,7 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(store: Store) -> None
 def test_other_columns_are_another_version() -> None:
     """Opening a store compares versions, not columns: who changes a column raises SCHEMA_VERSION and this digest."""
     columns = "".join(str(spec.schema) for spec in TABLES.values())
-    assert (SCHEMA_VERSION, hashlib.sha256(columns.encode()).hexdigest()[:16]) == (2, "17955cc2d2d84257")
+    assert (SCHEMA_VERSION, hashlib.sha256(columns.encode()).hexdigest()[:16]) == (3, "a3709f731f48736f")
 
 
 def test_asking_a_store_does_not_load_what_writing_needs(store: Store) -> None:
