@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from .. import __version__
 from ..ingest import conventions as names
-from ..ingest.spans import AnyValue, Link, Resource, Scope, Span, SpanEvent, SpanId, SpanKind, TraceId
+from ..ingest.spans import AnyValue, Link, Resource, Scope, Span, SpanId, SpanKind, TraceId
 from .claims import Claim, Verdict, span_id_of
+from .evaluation import Evaluation
 from .experiment import Trial
 
 RESOURCE = Resource(attributes={"service.name": "whyspan", "service.version": __version__})
@@ -77,16 +78,12 @@ def claim_span(claim: Claim, *, time_ns: int) -> Span:
     A case without an origin (from a file, say) gets a trace of its own.
     """
     origin = claim.case.origin
-    evaluation = EVALUATION_NAMES[claim.kind]
-    explanation = explain(claim)
+    evaluation = Evaluation(
+        claim_id=claim.id, name=EVALUATION_NAMES[claim.kind], score=claim.effect, label=claim.verdict.value,
+        explanation=explain(claim),
+    )  # fmt: skip
     attributes: dict[str, AnyValue] = {
-        "openinference.span.kind": "EVALUATOR",
-        "evaluations.0.evaluation.name": evaluation,
-        "evaluations.0.evaluation.score": claim.effect,
-        "evaluations.0.evaluation.label": claim.verdict.value,
-        "evaluations.0.evaluation.explanation": explanation,
-        "evaluations.0.evaluation.annotator_kind": "CODE",
-        "evaluations.0.evaluation.identifier": claim.id,
+        **evaluation.attributes,
         names.KIND: names.KIND_CLAIM,
         names.CLAIM_ID: claim.id,
         names.CLAIM_KIND: claim.kind,
@@ -113,28 +110,19 @@ def claim_span(claim: Claim, *, time_ns: int) -> Span:
         names.CLAIM_CHAIN_END: claim.chain_end,
         "gen_ai.request.model": claim.model,
     }
-    event = SpanEvent(
-        time_ns=time_ns,
-        name=names.EVALUATION_EVENT,
-        attributes={
-            names.CLAIM_ID: claim.id,
-            "gen_ai.evaluation.name": evaluation,
-            "gen_ai.evaluation.score.value": claim.effect,
-            "gen_ai.evaluation.score.label": claim.verdict.value,
-            "gen_ai.evaluation.explanation": explanation,
-        },
-    )
     has_origin = bool(origin.trace_id and origin.span_id)
     return Span(
         trace_id=TraceId(origin.trace_id or hashlib.sha256(f"claims\0{claim.case.id}".encode()).hexdigest()[:32]),
         # A finished span is never changed, here or elsewhere: other figures for the same claim are another span.
-        span_id=SpanId(span_id_of("claim", claim.id, explanation, *filter(None, (claim.parent, claim.chain_end)))),
+        span_id=SpanId(
+            span_id_of("claim", claim.id, evaluation.explanation, *filter(None, (claim.parent, claim.chain_end)))
+        ),
         parent_span_id=SpanId(origin.span_id) if has_origin else None,
-        name=f"evaluate {evaluation}",
+        name=f"evaluate {evaluation.name}",
         start_ns=time_ns,
         end_ns=time_ns,
         attributes={k: v for k, v in attributes.items() if v != ""},
-        events=(event,),
+        events=(evaluation.event(time_ns),),
         links=_link_to_decision(origin.trace_id, origin.span_id),
         resource=RESOURCE,
         scope=SCOPE,
