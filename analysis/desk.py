@@ -152,11 +152,13 @@ def open_desk(
     """
     settings = load_settings({"store": store})
     model = choose_model(model_fn=model_fn, base_url=base_url or ("" if model_fn else settings.base_url))
+    allowed = Budget(settings.budget if budget is None else budget, tokens=caps.tokens, cost_usd=caps.cost_usd)
+    model.policy.limits.cap(allowed)
     with Store.open(settings.store) as opened:
         yield Desk(
             store=opened,
             model=model,
-            budget=Budget(settings.budget if budget is None else budget, tokens=caps.tokens, cost_usd=caps.cost_usd),
+            budget=allowed,
             concurrency=concurrency or settings.concurrency,
             progress=progress,
             prices=read_prices(load_section("prices")),

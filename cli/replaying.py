@@ -118,6 +118,7 @@ def desk_of(session: Session, replay: ReplayArguments, *, calls: int = 0) -> Ite
         ) as desk:
             if replay.budget is None:
                 desk.budget.cap = max(desk.budget.cap, calls)
+                desk.model.policy.limits.cap(desk.budget)
             yield desk
     finally:
         progress.clear()
@@ -132,22 +133,28 @@ def agree(desk: Desk, cases: Sequence[Case], calls: int, replay: ReplayArguments
         return True
     most = min(calls, max(1, desk.budget.cap // len(cases)))
     total = functools.reduce(operator.add, (desk.estimate(case, most) for case in cases))
-    words = _estimate_words(total)
     if replay.dry_run:
-        click.echo(words)
+        click.echo(estimate_words(total, "replays"))
         return False
-    cost = min(total.cost_usd or 0.0, replay.max_cost if replay.max_cost is not None else math.inf)
-    if replay.yes or cost <= ASK_ABOVE_USD:
+    return consent(total, "replays", max_cost=replay.max_cost, yes=replay.yes)
+
+
+def consent(total: Estimate, what: str, *, max_cost: float | None, yes: bool) -> bool:
+    """Asks where work may cost more than a little; UsageError when there is nobody to ask. `what` are its calls."""
+    words = estimate_words(total, what)
+    cost = min(total.cost_usd or 0.0, max_cost if max_cost is not None else math.inf)
+    if yes or cost <= ASK_ABOVE_USD:
         return True
     if not sys.stdin.isatty():
         raise UsageError(words, hint="-y goes on, --max-cost USD sets a cap, --dry-run only tells")
     return click.confirm(f"{words}. Go on?", err=True)
 
 
-def _estimate_words(total: Estimate) -> str:
+def estimate_words(total: Estimate, what: str) -> str:
+    """Returns what calls are expected to take, in a line."""
     price = "at an unknown price" if total.cost_usd is None else f"about ${total.cost_usd:,.2f}"
     tokens = f"{total.input_tokens:,} tokens read, {total.output_tokens:,} written"
-    return f"at most {total.calls} replays, {tokens}, {price}"
+    return f"at most {total.calls:,} {what}, {tokens}, {price}"
 
 
 class Duration(click.ParamType[float]):

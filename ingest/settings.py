@@ -45,7 +45,7 @@ SECTIONS = {
     "providers": "Where replays go, by service, provider and model.",
     "redact": "What the collector removes before anything is stored.",
     "limits": "What a request, and a client of the collector, may use.",
-    "policy": "Tools and arguments that an agent must never use.",
+    "policy": "What agents must never do, and what runs may use; the same as policy.yaml.",
     "jobs": "Selections of decisions, what to do with them, and their budgets.",
     "links": "URL templates of a trace in your own tools.",
     "langfuse": "Projects to import from and to write to, one table a profile.",

@@ -68,8 +68,10 @@ def _run_locked(store: Store, job: Job, ledger: Ledger, on_progress: Callable[[S
     run = _open_run(store, job, ledger)
     if run is None:
         return JobResult(run=None, items=())
+    budget = budget_of(job, run, ledger)
+    model.policy.limits.cap(budget)
     desk = SharedDesk(
-        store=store, model=model, budget=budget_of(job, run, ledger), concurrency=job.concurrency,
+        store=store, model=model, budget=budget, concurrency=job.concurrency,
         per_experiment=job.per_decision, prices=read_prices(load_section("prices")),
     )  # fmt: skip
     known = load_known(store, before_ns=run.started_ns)

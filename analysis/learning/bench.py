@@ -1,37 +1,31 @@
 """The bench: plays cases of a scenario with and without lessons, within one budget, and scores what comes."""
 
-import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
 
-from ...ingest.calls import Json, ModelReply
-from ...ingest.errors import BudgetExceededError
+from ...ingest.calls import Body, Json
 from ...ingest.prices import PriceList
 from ...ingest.store import Store
-from ..cases import Case
-from ..desk import REPLY_FILE
-from ..experiment import STREAM_SIZE
 from ..replay.budget import Budget
-from ..replay.engine import ReplayEngine
 from ..replay.models import ModelChoice
 from ..replay.prices import NO_PRICES
-from ..replay.reply_store import SqliteReplyStore
-from .evaluators import Evaluator, schema_score
+from .engines import Engines
+from .environments import roll_out
+from .exchanges import Exchange
 from .lessons import Lesson, bundle_id, with_lessons
 from .players import Player
-from .records import Play
+from .plays import Play
 from .scenario import Scenario, ScenarioCase
+from .scores import Score, schema_score
+from .scoring import Evaluator
 
-T = TypeVar("T")
-FIRST_SAMPLE = 4 * STREAM_SIZE
-"""Sample indices of runs are apart from those of experiments: what made somebody suspect a decision is no evidence."""
 SAMPLES_OF_A_RUN = 1000
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Bench:
     """A scenario that can be played."""
 
@@ -42,11 +36,18 @@ class Bench:
     choice: ModelChoice | None = None
     """The user's own model in the place of the scenario's."""
     prices: PriceList = NO_PRICES
-    _engines: dict[str, ReplayEngine] = field(default_factory=dict)
-    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
     def __post_init__(self) -> None:
-        self._evaluator = Evaluator(self.scenario.evaluator, self.ask)
+        """Raises UsageError where the policy does not allow what the scenario needs."""
+        scenario = self.scenario
+        self.engines = Engines(
+            folder=Path(self.store.path), budget=self.budget, policy=scenario.policy, choice=self.choice,
+            proposer=scenario.proposer, concurrency=self.concurrency, prices=self.prices,
+        )  # fmt: skip
+        if scenario.environment:
+            scenario.environment.check(scenario.policy)
+        evaluator = scenario.evaluator
+        self._evaluator = Evaluator(evaluator, self.ask, scenario.policy) if evaluator else None
 
     async def play(
         self, case: ScenarioCase, lessons: Sequence[Lesson], sample: int, *,
@@ -56,84 +57,42 @@ class Bench:
 
         Raises BudgetExceededError when a cap is reached, FormatError when the evaluator fails.
         """
-        api = self.scenario.api_of(case)
-        request = with_lessons(api, self.scenario.request(case, variables), lessons)
-        engine = self._engine(self.scenario.proposer, case.frozen)
-        stored, cached = one(await engine.sample(request, FIRST_SAMPLE + sample, 1))
-        reply, schema = stored.completion.reply, self.scenario.output_schema
-        wrong = schema_score(schema, reply.text) if schema else None
-        score = wrong or await self._evaluator.score(case.input, reply, case.expect)
+        scenario, api = self.scenario, self.scenario.api_of(case)
+        ask = partial(self.engines.ask, scenario.proposer, sample=sample, frozen=case.frozen)
+
+        def begin(message: str) -> Body:
+            return with_lessons(api, scenario.request(case, variables, message=message), lessons)
+
+        if scenario.environment:
+            exchanges, score = await roll_out(
+                scenario.environment, case.input, begin, ask, api=api, policy=scenario.policy
+            )
+        else:
+            exchanges = [await ask(begin(""))]
+            score = await self._score(case, exchanges[0])
         return Play(
-            scenario=self.scenario.name, epoch=self.scenario.epoch, case=case, bundle=bundle_id(lessons), api=api,
-            provider=self.scenario.proposer.provider, request=request, stored=stored, score=score, cached=cached,
-            generation=generation, variables=variables or {}, simulation=simulation,
+            scenario=scenario.name, epoch=scenario.epoch, case=case, bundle=bundle_id(lessons),
+            exchanges=tuple(exchanges), sample=sample, score=score, generation=generation,
+            variables=variables or {}, simulation=simulation,
         )  # fmt: skip
 
-    async def ask(self, player: Player, text: str, *, sample: int = 0) -> ModelReply:
+    async def ask(self, player: Player, text: str) -> Exchange:
         """Asks a judge or a role; the same question has the same answer."""
-        stored, _ = one(await self._engine(player).sample(player.request(text), FIRST_SAMPLE + sample, 1))
-        return stored.completion.reply
+        return await self.engines.ask(player, player.request(text))
 
-    def _engine(self, player: Player, frozen: Case | None = None) -> ReplayEngine:
-        origin = (frozen.api, frozen.origin.provider, frozen.origin.base_url) if frozen else ()
-        key = repr((player.to_json(), player.folder, origin))
-        if key not in self._engines:
-            is_proposer = player == self.scenario.proposer
-            self._engines[key] = open_engine(
-                self._stack, player, self.budget, Path(self.store.path), choice=self.choice if is_proposer else None,
-                frozen=frozen, concurrency=self.concurrency, prices=self.prices,
-            )  # fmt: skip
-        return self._engines[key]
-
-
-def open_engine(
-    stack: AsyncExitStack, player: Player, budget: Budget, folder: Path, *,
-    choice: ModelChoice | None = None, frozen: Case | None = None, concurrency: int = 8,
-    prices: PriceList = NO_PRICES,
-) -> ReplayEngine:  # fmt: skip
-    """Returns the engine that asks a player; what it holds open is closed with the stack."""
-    provider, limits = player.open(choice, frozen)
-    replies = SqliteReplyStore(folder / REPLY_FILE)
-    stack.push_async_callback(provider.aclose)
-    stack.callback(replies.close)
-    return ReplayEngine(provider, replies, budget, concurrency=concurrency, limits=limits, prices=prices)
+    async def _score(self, case: ScenarioCase, exchange: Exchange) -> Score:
+        assert self._evaluator is not None  # a scenario has an evaluator or an environment
+        refusal = self.scenario.policy.refusal(exchange.reply)
+        if refusal:
+            return Score(score=0.0, feedback=(refusal,))
+        schema = self.scenario.output_schema
+        wrong = schema_score(schema, exchange.text) if schema else None
+        return wrong or await self._evaluator.score(case.input, exchange.reply, case.expect)
 
 
 @asynccontextmanager
 async def open_bench(bench: Bench) -> AsyncIterator[Bench]:
-    """Closes what the bench has opened, however the work ends."""
-    async with bench._stack:
+    """Opens the engines of all players, and closes them however the work ends."""
+    async with bench.engines:
+        bench.engines.check(bench.scenario.players)
         yield bench
-
-
-def one(found: Sequence[T]) -> T:
-    """Returns the only reply; BudgetExceededError when a cap left none."""
-    if not found:
-        raise BudgetExceededError(
-            "the budget has ended", hint="the same command with a larger --budget goes on; what was paid for is kept"
-        )
-    return found[0]
-
-
-async def at_once(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Runs coroutines at once and returns their results in order; the first failure ends the others and is raised.
-
-    A budget that ends lets those in flight come to their end, since they are paid for.
-    """
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_or_end(one)) for one in work]
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    results = [task.result() for task in tasks]
-    ended = next((r for r in results if isinstance(r, BudgetExceededError)), None)
-    if ended is not None:
-        raise ended
-    return [r for r in results if not isinstance(r, BudgetExceededError)]
-
-
-async def _or_end(work: Coroutine[Any, Any, T]) -> T | BudgetExceededError:
-    try:
-        return await work
-    except BudgetExceededError as error:
-        return error

@@ -5,135 +5,29 @@ every reply that was paid for is found again, so that it ends with the same clai
 """
 
 import json
-import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ...ingest import conventions as names
-from ...ingest.calls import Json
-from ...ingest.errors import FormatError
-from ...ingest.spans import AnyValue, Span
-from ..canonical import digest
-from ..statistics.logarithms import from_log
-from .bench import SAMPLES_OF_A_RUN, Bench, at_once
+from ...ingest.spans import AnyValue
+from .bench import SAMPLES_OF_A_RUN, Bench
+from .engines import Ask, at_once
+from .exchanges import Exchange, Parent, chat_spans
 from .gate import Decision, Strategy
 from .knowledge import Knowledge
 from .lessons import Lesson
-from .playbook import Status, write_whole
-from .records import Finding, Place, Play, all_spans, finding_span, learning_span
-from .roles import MOST_PROPOSALS, analyse, architect, coach
+from .players import Player
+from .plays import all_spans
+from .records import Place, finding_span, learning_span
+from .roles import MOST_PROPOSALS, Observation, analyse, architect, coach
+from .run_report import Generation, Proposal, RunReport
+from .run_state import RunState, end_run, start_run
 from .scenario import ScenarioCase
 from .testing import Tester
 
-RUN_FILE = "run.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
-    """A lesson, who proposed it, and what came of it."""
-
-    generation: int
-    role: str
-    finding: Finding
-
-    @property
-    def reason(self) -> str:
-        """Why it was admitted or not, in words."""
-        measured = self.finding.measured
-        e, needed = f"e-value {from_log(measured.log_help):.3g}", f"{measured.needed:.3g}"
-        heldout = f"{len(measured.heldout)} held-out cases"
-        match self.finding.decision:
-            case Decision.ADMITTED:
-                return f"{e} reaches {needed} (lesson {measured.number} of the scenario); {heldout}"
-            case Decision.REFUTED:
-                return f"it lowers the score: evidence {from_log(measured.log_harm):.3g}"
-            case _ if measured.log_help >= math.log(measured.needed):
-                return f"{e} reaches {needed}, but {heldout} do not agree"
-            case _:
-                return f"{e} stays below {needed} (lesson {measured.number} of the scenario)"
-
-    def to_json(self) -> dict[str, Json]:
-        """Returns the form that `--json` uses."""
-        found = self.finding
-        return {
-            "generation": self.generation,
-            "role": self.role,
-            "lesson": found.lesson.text,
-            "lesson_id": found.lesson.id,
-            "decision": found.decision.value,
-            "reason": self.reason,
-            "score_without": found.rates[0] if found.measured.blocks else None,
-            "score_with": found.rates[1] if found.measured.blocks else None,
-            "effect": found.measured.effect,
-            "interval": list(found.measured.interval),
-            "e_value": from_log(found.measured.log_help),
-            "needed": found.measured.needed,
-            "cases": len(found.measured.blocks),
-            "heldout": len(found.measured.heldout),
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Generation:
-    """What one generation has played."""
-
-    number: int
-    served: tuple[Lesson, ...]
-    plays: tuple[Play, ...]
-
-    @property
-    def score(self) -> float:
-        """Mean over the plays."""
-        return sum(p.score.score for p in self.plays) / len(self.plays)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunReport:
-    """What a run has learned."""
-
-    run: str
-    trace_id: str
-    generations: tuple[Generation, ...]
-    proposals: tuple[Proposal, ...]
-    served: tuple[Lesson, ...]
-    """In force when it ended."""
-
-    def to_json(self) -> dict[str, Json]:
-        """Returns the document that `whyspan run --json` prints."""
-        return {
-            "run": self.run,
-            "trace_id": self.trace_id,
-            "generations": [
-                {"generation": g.number, "score": g.score, "runs": len(g.plays), "served": len(g.served)}
-                for g in self.generations
-            ],
-            "proposals": [p.to_json() for p in self.proposals],
-            "served": [lesson.text for lesson in self.served],
-        }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunState:
-    """What a run is continued from."""
-
-    ordinal: int
-    """Which run of the scenario it is, from 1: other runs draw other samples."""
-    epoch: str
-    kind: str
-    """A strategy, or `retest`."""
-    served: tuple[str, ...]
-    """Ids of the lessons that were served when it began."""
-    waiting: tuple[str, ...]
-    """Ids of the lessons in the playbook that waited for a test then."""
-    is_done: bool = False
-
-    @property
-    def run(self) -> str:
-        """Id of the run."""
-        return digest([self.ordinal, self.epoch, self.kind, list(self.served)])[:16]
+Said = TypeVar("Said", bound=Observation | Lesson)
 
 
 @dataclass
@@ -180,7 +74,7 @@ class Campaign:
         generation = Generation(number=number, served=tuple(served), plays=tuple(plays))
         place = Place(run=state.run, start_ns=start_ns, end_ns=time.time_ns())
         attributes: dict[str, AnyValue] = {
-            names.SCENARIO: scenario.name,
+            **_workflow(scenario.name),
             names.GENERATION: number,
             names.RUN_SCORE: generation.score,
         }
@@ -211,19 +105,12 @@ class Campaign:
     async def _proposed(self, generation: Generation, state: RunState) -> list[tuple[str, Lesson]]:
         """Returns the new lessons of each role; what is on record, whatever came of it, is not tried again."""
         scenario, plays = self.bench.scenario, generation.plays
-        spans: list[Span] = []
-        start_ns = time.time_ns()
-        observed = await analyse(scenario, plays, self.bench.ask)
-        spans.append(self._role(state, generation, "analyst", start_ns, [o.text for o in observed]))
         waiting = [lesson for lesson in self.knowledge.lessons() if lesson.id in state.waiting]
         found = [("playbook", lesson) for lesson in waiting if generation.number == 1]
-        start_ns = time.time_ns()
-        rules = await coach(scenario, observed, [i.lesson for i in self.knowledge.playbook.items], self.bench.ask)
-        spans.append(self._role(state, generation, "coach", start_ns, [r.text for r in rules]))
-        start_ns = time.time_ns()
-        settings = await architect(scenario, plays, self.bench.ask)
-        spans.append(self._role(state, generation, "architect", start_ns, [s.text for s in settings]))
-        self.bench.store.write(spans)
+        known = self.knowledge.lessons()
+        observed = await self._role(state, generation, "analyst", lambda ask: analyse(scenario, plays, ask))
+        rules = await self._role(state, generation, "coach", lambda ask: coach(scenario, observed, known, ask))
+        settings = await self._role(state, generation, "architect", lambda ask: architect(scenario, plays, ask))
         for role, lessons in (("coach", rules), ("architect", settings)):
             fresh = [lesson for lesson in lessons if not self._is_known(lesson, state, found)]
             found += [(role, lesson) for lesson in fresh[:MOST_PROPOSALS]]
@@ -234,54 +121,38 @@ class Campaign:
         known = self.knowledge.book.knows(lesson.id, epoch=state.epoch, run=state.run)
         return known or lesson.id in tried or lesson.id in state.served
 
-    def _role(self, state: RunState, generation: Generation, role: str, start_ns: int, said: Sequence[str]) -> Span:
+    async def _role(
+        self, state: RunState, generation: Generation, role: str, work: Callable[[Ask], Awaitable[list[Said]]]
+    ) -> list[Said]:
+        """Has a role do its work, and writes down what it said and which model calls that took."""
+        asked: list[Exchange] = []
+
+        async def ask(player: Player, text: str) -> Exchange:
+            asked.append(await self.bench.ask(player, text))
+            return asked[-1]
+
+        start_ns = time.time_ns()
+        said = await work(ask)
         place = Place(run=state.run, start_ns=start_ns, end_ns=time.time_ns())
-        parent = f"generation {generation.number}"
         attributes: dict[str, AnyValue] = {
             names.ROLE: role,
             names.SCENARIO: self.bench.scenario.name,
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": role,
-            "output.value": json.dumps(said, ensure_ascii=False),
+            "output.value": json.dumps([one.text for one in said], ensure_ascii=False),
         }
-        return learning_span(place, names.KIND_ROLE, f"{role} {generation.number}", attributes, parent=parent)
+        number = generation.number
+        span = learning_span(place, names.KIND_ROLE, f"{role} {number}", attributes, parent=f"generation {number}")
+        self.bench.store.write([span, *chat_spans(Parent(trace_id=span.trace_id, span_id=span.span_id), asked)])
+        return said
 
     def _end(self, state: RunState, started: int) -> None:
         scenario = self.bench.scenario
         place = Place(run=state.run, start_ns=started, end_ns=time.time_ns())
-        attributes: dict[str, AnyValue] = {names.SCENARIO: scenario.name, names.STRATEGY: self.strategy.value}
+        attributes: dict[str, AnyValue] = {**_workflow(scenario.name), names.STRATEGY: self.strategy.value}
         self.bench.store.write([learning_span(place, names.KIND_LEARNING_RUN, f"learn {scenario.name}", attributes)])
         end_run(self.knowledge, state)
 
 
-def start_run(knowledge: Knowledge, epoch: str, kind: str) -> RunState:
-    """Returns the state of the run that was stopped, when it is of the same kind, else that of a new one.
-
-    The kind is a strategy, or `retest`. A strategy of `none` serves nothing.
-    """
-    path = knowledge.folder / RUN_FILE
-    last = _read_state(path)
-    if last is not None and not last.is_done and (last.epoch, last.kind) == (epoch, kind):
-        return last
-    knowledge.begin_epoch(epoch)
-    served = () if kind == Strategy.NONE else tuple(sorted(i.id for i in knowledge.playbook.active()))
-    waiting = tuple(sorted(i.lesson.id for i in knowledge.playbook.items if i.status is Status.PROPOSED))
-    ordinal = last.ordinal + 1 if last else 1
-    state = RunState(ordinal=ordinal, epoch=epoch, kind=kind, served=served, waiting=waiting)
-    write_whole(path, json.dumps(asdict(state), indent=1))
-    return state
-
-
-def end_run(knowledge: Knowledge, state: RunState) -> None:
-    """Notes that a run has ended, so that the next one is another."""
-    write_whole(knowledge.folder / RUN_FILE, json.dumps({**asdict(state), "is_done": True}, indent=1))
-
-
-def _read_state(path: Path) -> RunState | None:
-    if not path.exists():
-        return None
-    try:
-        value: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        return RunState(**{**value, "served": tuple(value["served"]), "waiting": tuple(value["waiting"])})
-    except (ValueError, TypeError, KeyError) as error:
-        raise FormatError(f"{path} cannot be read: {error}", hint="delete it: the next run then starts anew") from error
+def _workflow(scenario: str) -> dict[str, AnyValue]:
+    return {names.SCENARIO: scenario, "gen_ai.operation.name": "invoke_workflow", "gen_ai.agent.name": scenario}

@@ -10,8 +10,8 @@ from ...ingest.errors import UsageError
 from ...ingest.settings import nearest
 from ..cases import Case
 from ..fixes.guards import GuardCase
+from ..yaml_files import yaml_form
 from .scenario import SCENARIOS
-from .yaml_files import yaml_form
 
 TEMPLATES = Path(__file__).parent / "templates"
 PLACEHOLDER = "__NAME__"

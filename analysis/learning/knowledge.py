@@ -2,6 +2,7 @@
 
 import ast
 import math
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from .gate import Decision, Strategy
 from .lessons import Lesson
 from .playbook import KNOWLEDGE, Item, Playbook, Shelf, Status
 from .records import Finding, lesson_claim_id
-from .scenario import Scenario
+from .scenario import BRANCH, Scenario
 
 _STATUSES = {
     Decision.ADMITTED: Status.ACTIVE,
@@ -38,6 +39,8 @@ class Knowledge:
     def __init__(self, folder: Path) -> None:
         """Reads it; a folder that is not there is empty."""
         self.folder = folder
+        self.branch = folder.name.partition(BRANCH)[2]
+        """Empty for the main one."""
         self.playbook = Playbook(folder / "playbook.yaml")
         self.book = Book(folder / "tests.jsonl")
         self.shelf = Shelf(folder)
@@ -45,6 +48,11 @@ class Knowledge:
     def lessons(self) -> list[Lesson]:
         """Returns every lesson in the playbook."""
         return [item.lesson for item in self.playbook.items]
+
+    @property
+    def waiting(self) -> list[Lesson]:
+        """The lessons in the playbook that wait for a test."""
+        return [item.lesson for item in self.playbook.items if item.status is Status.PROPOSED]
 
     def begin_epoch(self, epoch: str) -> None:
         """Marks lessons that were tested with another scorer or model: they wait for another test."""
@@ -149,10 +157,42 @@ def evidence_of(scenario: Scenario, found: Finding) -> dict[str, Any]:
     }
 
 
+def knowledge_name(scenario: Scenario, given: str) -> str:
+    """Returns the name of what a scenario has learned: its own with the branch that was given, `support@bold`."""
+    return "".join((scenario.name, *given.partition(BRANCH)[1:]))
+
+
+def branches(scenario: str) -> list[str]:
+    """Returns the names of the branches that there are."""
+    return sorted(folder.name for folder in KNOWLEDGE.glob(f"{scenario}{BRANCH}*"))
+
+
+def make_branch(name: str, branch: str) -> str:
+    """Copies what a scenario, or another branch of it, has learned; returns the name of the copy.
+
+    The copy has the book of tests too, so that its lessons are numbered on: it is no way to try the same again.
+    """
+    if not branch or not all(c.isalnum() or c in "_-" for c in branch):
+        raise UsageError(f"{branch!r} is no name for a branch", hint="letters, digits, _ and -")
+    made = f"{name.partition(BRANCH)[0]}{BRANCH}{branch}"
+    if (KNOWLEDGE / made).exists():
+        raise UsageError(f"there is a branch {made} already", hint="choose another --name")
+    with open_knowledge(name) as knowledge:
+        shutil.copytree(knowledge.folder, KNOWLEDGE / made, ignore=shutil.ignore_patterns(".lock"))
+    return made
+
+
 @contextmanager
-def open_knowledge(scenario: str) -> Iterator[Knowledge]:
-    """Opens what a scenario has learned; UsageError when another process works on it."""
-    folder = KNOWLEDGE / scenario
+def open_knowledge(name: str) -> Iterator[Knowledge]:
+    """Opens what a scenario, or a branch of it, has learned.
+
+    NotFoundError for a branch that was not made, UsageError when another process works on it.
+    """
+    folder = KNOWLEDGE / name
+    if BRANCH in name and not folder.is_dir():
+        scenario, _, branch = name.partition(BRANCH)
+        hint = f"whyspan knowledge branch --scenario {scenario} --name {branch}"
+        raise NotFoundError(f"there is no branch {name!r}", hint=hint)
     folder.mkdir(parents=True, exist_ok=True)
     with try_lock(folder / ".lock") as is_got:
         if not is_got:

@@ -18,20 +18,21 @@ steps:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from ...ingest.errors import UsageError
 from ...ingest.settings import nearest
 from ..canonical import digest
+from ..policy import Limits, Policy, load_policy, read_limits
+from ..yaml_files import Table, read_table
 from .players import RULES, Player, read_player
+from .sandbox import Sandbox, read_sandbox
 from .verifiers import VerifierSpec, read_verifier
-from .yaml_files import Table, read_table
 
-FIELDS = ("name", "goal", "proposer", "judge", "budget", "steps")
-STEP_FIELDS = ("id", "task", "depends_on", "verifier", "retries")
-BUDGET_FIELDS = ("calls", "tokens", "seconds", "usd")
+FIELDS = ("name", "goal", "proposer", "judge", "budget", "sandbox", "steps")
+STEP_FIELDS = ("id", "task", "depends_on", "verifier", "retries", "checkpoint")
 CALLS = 200
 
 
@@ -45,17 +46,8 @@ class Step:
     depends_on: tuple[str, ...] = ()
     retries: int = 0
     """Further attempts, each told what the verifier said."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What a mission may take; None where it is not limited."""
-
-    calls: int = CALLS
-    tokens: int | None = None
-    seconds: float | None = None
-    """Of one command."""
-    usd: float | None = None
+    checkpoint: bool = True
+    """Whether it stays done once it has passed; otherwise it is done again whenever the mission goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +60,9 @@ class Mission:
     proposer: Player
     judge: Player
     limits: Limits
+    """Of all the times together that it is carried out."""
+    sandbox: Sandbox
+    policy: Policy
     steps: tuple[Step, ...]
 
     def step(self, name: str) -> Step:
@@ -93,19 +88,16 @@ def read_mission(path: Path) -> Mission:
     proposer = _player(table, "proposer")
     steps = tuple(_step(item) for item in table.tables("steps"))
     _check_order(table, steps)
-    budget = table.table("budget").only(BUDGET_FIELDS)
+    limits, policy = read_limits(table, "budget"), load_policy()
     return Mission(
         name=table.text("name"),
         goal=table.text("goal", ""),
         path=path.resolve(),
         proposer=proposer,
         judge=_player(table, "judge") if "judge" in table else proposer,
-        limits=Limits(
-            calls=budget.whole("calls", CALLS, least=1),
-            tokens=budget.whole("tokens") if "tokens" in budget else None,
-            seconds=budget.number("seconds") if "seconds" in budget else None,
-            usd=budget.number("usd") if "usd" in budget else None,
-        ),
+        limits=replace(limits, calls=CALLS if limits.calls is None else limits.calls),
+        sandbox=replace(read_sandbox(table.table("sandbox")), policy=policy),
+        policy=policy,
         steps=steps,
     )
 
@@ -124,6 +116,7 @@ def _step(table: Table) -> Step:
         verifier=read_verifier(table.table("verifier")),
         depends_on=table.texts("depends_on", ()),
         retries=table.whole("retries", 0),
+        checkpoint=table.flag("checkpoint", default=True),
     )
 
 

@@ -5,7 +5,7 @@ A lesson that somebody writes into it starts as `proposed`, like any other: only
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from io import StringIO
@@ -16,8 +16,8 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from ...ingest.errors import FormatError, UsageError
 from ..canonical import digest
+from ..yaml_files import Table, plain, read_yaml, yaml_form
 from .lessons import Lesson
-from .yaml_files import Table, plain, read_yaml, yaml_form
 
 KNOWLEDGE = Path("knowledge")
 FIELDS = (
@@ -171,12 +171,25 @@ class Shelf:
         lessons: dict[str, str] = self.read(before)["lessons"]
         return lessons
 
-    def changes(self) -> Iterator[str]:
-        """Yields what the bundle in force added and removed, a line each."""
-        now: dict[str, Any] = self.read(self.served) if self.served else {"lessons": {}, "before": ""}
-        before = self.read(now["before"])["lessons"] if now["before"] else {}
-        yield from (f"- {text}" for id, text in before.items() if id not in now["lessons"])
-        yield from (f"+ {text}" for id, text in now["lessons"].items() if id not in before)
+    @property
+    def lessons(self) -> dict[str, str]:
+        """The lessons in force, id → text."""
+        return self._lessons_of(self.served)
+
+    @property
+    def before(self) -> dict[str, str]:
+        """Those of the bundle before the one in force."""
+        return self._lessons_of(self.read(self.served)["before"]) if self.served else {}
+
+    def _lessons_of(self, bundle: str) -> dict[str, str]:
+        lessons: dict[str, str] = self.read(bundle)["lessons"] if bundle else {}
+        return lessons
+
+
+def changes(before: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    """Yields what lessons (id → text) were removed and added, a line each."""
+    yield from (f"- {text}" for id, text in before.items() if id not in now)
+    yield from (f"+ {text}" for id, text in now.items() if id not in before)
 
 
 def write_whole(path: Path, text: str) -> None:

@@ -25,7 +25,7 @@ from ..replay.models import ModelChoice, choose_model
 from ..replay.providers.function import FunctionModel
 from ..replay.vendors import VENDORS
 from ..targets import parse_target
-from .yaml_files import Table
+from ..yaml_files import Table
 
 COMMAND_LINES = {
     "claude-cli": ("claude", "-p", "--output-format", "text"),
@@ -60,6 +60,11 @@ class Player:
     """What `rules` files and commands are relative to."""
 
     @property
+    def argv(self) -> tuple[str, ...]:
+        """The command that it is; empty for what is none."""
+        return self.command or COMMAND_LINES.get(self.provider, ())
+
+    @property
     def api(self) -> Api:
         """The form of its requests."""
         vendor = next((v for v in VENDORS if self.provider in v.names), None)
@@ -88,7 +93,7 @@ class Player:
             return FunctionModel.load(str(self.folder / self.model)), Limits()
         if self.provider == "url":
             return UrlAgent(self.url, self.timeout_s), Limits()
-        if self.command or self.provider in COMMAND_LINES:
+        if self.argv:
             return CommandLine(self), Limits()
         chosen = choose_model()
         named = [replace(entry, match={}) for entry in chosen.entries if entry.name == self.provider]
@@ -145,7 +150,7 @@ class CommandLine:
 
     def __init__(self, player: Player) -> None:
         self._player = player
-        self._argv = player.command or COMMAND_LINES[player.provider]
+        self._argv = player.argv
         self.endpoint = "command:" + json.dumps([*self._argv, str(player.folder.resolve())])
 
     async def complete(self, request: Body, count: int) -> Sequence[Completion]:

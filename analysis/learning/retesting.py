@@ -5,12 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .bench import SAMPLES_OF_A_RUN, Bench
-from .campaign import RunState, end_run, start_run
 from .evidence import Entry
 from .gate import Decision, Measurement, Strategy
 from .knowledge import Knowledge, evidence_of
 from .playbook import Item, Status
-from .records import Finding, Place, all_spans, finding_span
+from .plays import all_spans
+from .records import Finding, Place, finding_span
+from .run_state import RunState, end_run, start_run
 from .testing import Pair, Tester, mean_scores
 
 

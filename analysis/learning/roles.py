@@ -7,18 +7,17 @@ so the questions name them as data.
 import json
 import re
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from ...ingest.errors import UsageError
 from ..parameters import with_parameter
+from .engines import Ask
 from .lessons import Lesson, setting
-from .players import Player
-from .records import Play
+from .plays import Play
 from .scenario import Scenario
 
-Asked: TypeAlias = Callable[[Player, str], Awaitable[Any]]
 FAILED_BELOW = 0.999
 """Plays that score less have something to learn from."""
 MOST_PROPOSALS = 3
@@ -46,7 +45,7 @@ class Observation:
     """Plays in which it was seen."""
 
 
-async def analyse(scenario: Scenario, plays: Sequence[Play], ask: Asked) -> list[Observation]:
+async def analyse(scenario: Scenario, plays: Sequence[Play], ask: Ask) -> list[Observation]:
     """Returns what goes wrong, most frequent first: the evaluator's feedback, or a model's reading of it."""
     failed = [play for play in plays if play.score.score < FAILED_BELOW]
     counts = Counter(text for play in failed for text in dict.fromkeys(play.score.feedback))
@@ -54,14 +53,12 @@ async def analyse(scenario: Scenario, plays: Sequence[Play], ask: Asked) -> list
     player = scenario.roles.get("analyst")
     if player is None or not failed:
         return observed
-    data = [{"output": p.stored.completion.reply.text[:2000], "feedback": p.score.feedback} for p in failed[:8]]
+    data = [{"output": p.text[:2000], "feedback": p.score.feedback} for p in failed[:8]]
     texts = listed((await ask(player, ANALYST.format(data=_json(data)))).text)
     return [Observation(text=text[:LONGEST], plays=len(failed)) for text in texts if isinstance(text, str)]
 
 
-async def coach(
-    scenario: Scenario, observed: Sequence[Observation], known: Sequence[Lesson], ask: Asked
-) -> list[Lesson]:
+async def coach(scenario: Scenario, observed: Sequence[Observation], known: Sequence[Lesson], ask: Ask) -> list[Lesson]:
     """Returns rules to test. Without a model, what the evaluator asks for is the rule."""
     player = scenario.roles.get("coach")
     if player is None:
@@ -84,7 +81,7 @@ async def coach(
     ]
 
 
-async def architect(scenario: Scenario, plays: Sequence[Play], ask: Asked) -> list[Lesson]:
+async def architect(scenario: Scenario, plays: Sequence[Play], ask: Ask) -> list[Lesson]:
     """Returns settings to test. Without a model: a lower temperature, where samples of one case differ in score."""
     player = scenario.roles.get("architect")
     if player is None:

@@ -12,23 +12,29 @@ from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
 from ...ingest.calls import Api, Body, Json
-from ...ingest.errors import FormatError, NotFoundError
+from ...ingest.errors import FormatError, NotFoundError, UsageError
 from ..canonical import digest
 from ..cases import Case
-from ..targets import Target, parse_target
+from ..policy import NO_POLICY, Policy, load_policy
+from ..yaml_files import Table, read_table
+from .environments import EnvironmentSpec, read_environment
 from .evaluators import EvaluatorSpec, read_evaluator
+from .expectations import parse_expectation
 from .players import Player, read_player
-from .yaml_files import Table, read_table
 
 SCENARIOS = Path("scenarios")
+BRANCH = "@"
+"""Between a scenario and a branch of what it has learned: `support@bold`."""
 FAMILIES = (
     "agent_task", "artifact_editing", "workflow", "tool_fragility", "schema_evolution", "operator_loop",
     "investigation", "simulation", "game", "negotiation", "coordination",
 )  # fmt: skip
 FIELDS = (
-    "name", "family", "description", "input_schema", "output_schema", "proposer", "evaluator", "cases", "roles",
-    "samples",
+    "name", "family", "description", "input_schema", "output_schema", "proposer", "evaluator", "environment", "cases",
+    "roles", "samples",
 )  # fmt: skip
+PLAYED = ("simulation", "game", "negotiation", "coordination")
+"""Families that need an environment."""
 ROLES = ("analyst", "coach", "architect")
 _EXPLORED_SHARE = 4
 """One case in so many is for finding lessons, the rest is for testing them."""
@@ -61,7 +67,8 @@ class Scenario:
     description: str
     folder: Path
     proposer: Player
-    evaluator: EvaluatorSpec
+    evaluator: EvaluatorSpec | None
+    """None where an environment scores."""
     cases: tuple[ScenarioCase, ...]
     roles: Mapping[str, Player] = field(default_factory=dict)
     samples: int = 1
@@ -69,6 +76,9 @@ class Scenario:
     input_schema: Mapping[str, Json] = field(default_factory=dict)
     output_schema: Mapping[str, Json] = field(default_factory=dict)
     """JSON Schema of what the proposer must answer; empty for text. Another answer is worth nothing."""
+    environment: EnvironmentSpec | None = None
+    """What the proposer acts in; None for a single answer."""
+    policy: Policy = NO_POLICY
 
     @cached_property
     def explored(self) -> tuple[ScenarioCase, ...]:
@@ -101,25 +111,33 @@ class Scenario:
     @cached_property
     def epoch(self) -> str:
         """What scores and what is scored: evidence of another epoch does not count."""
+        scored_by = [part.fingerprint for part in (self.evaluator, self.environment) if part]
         parts = [
-            self.evaluator.fingerprint,
+            *scored_by,
             dict(self.output_schema),
             self.proposer.to_json(),
             self.proposer.system,
             self.proposer.prompt,
+            *self.policy.answer_rules,
         ]
         return "ep_" + digest(parts)[:12]
+
+    @property
+    def players(self) -> tuple[Player, ...]:
+        """Everybody who is asked."""
+        judge = self.evaluator.judge if self.evaluator else None
+        return (self.proposer, *((judge,) if judge else ()), *self.roles.values())
 
     def api_of(self, case: ScenarioCase) -> Api:
         """Returns the form of a case's requests."""
         return case.frozen.api if case.frozen else self.proposer.api
 
-    def request(self, case: ScenarioCase, variables: Mapping[str, Json] | None = None) -> Body:
-        """Returns the request of a case without lessons."""
+    def request(self, case: ScenarioCase, variables: Mapping[str, Json] | None = None, *, message: str = "") -> Body:
+        """Returns the request of a case without lessons; `message` is the first of an environment."""
         if case.frozen:
             return case.frozen.request
-        values = {"input": case.input, "variables": dict(variables or {})}
-        prompt = self.proposer.prompt or "{{ input | tojson }}"
+        values = {"input": case.input, "variables": dict(variables or {}), "message": message}
+        prompt = self.proposer.prompt or ("{{ message }}" if self.environment else "{{ input | tojson }}")
         try:
             return self.proposer.request(_TEMPLATES.from_string(prompt).render(values))
         except TemplateError as error:
@@ -127,7 +145,11 @@ class Scenario:
 
 
 def find_scenario(name: str) -> Path:
-    """Returns the folder of a scenario that is named, or given as a path; NotFoundError lists those there are."""
+    """Returns the folder of a scenario that is named, or given as a path; NotFoundError lists those there are.
+
+    What follows an `@` names a branch of what it has learned.
+    """
+    name = name.partition(BRANCH)[0]
     for folder in (SCENARIOS / name, Path(name)):
         if (folder / "scenario.yaml").is_file():
             return folder
@@ -141,18 +163,26 @@ def read_scenario(folder: Path) -> Scenario:
     table = read_table(folder / "scenario.yaml").only(FIELDS)
     input_schema = table.table("input_schema").plain()
     roles = table.table("roles").only(ROLES)
+    family = table.choice("family", FAMILIES, "agent_task")
+    wanted = "environment" if family in PLAYED or "environment" in table else "evaluator"
+    if wanted not in table:
+        table.fail(wanted, f"is missing: it scores a scenario of the family {family}")
+    if wanted == "environment" and "evaluator" in table:
+        table.fail("evaluator", "the environment scores: give one of the two")
     return Scenario(
         name=table.text("name"),
-        family=table.choice("family", FAMILIES, "agent_task"),
+        family=family,
         description=table.text("description", ""),
         folder=folder,
         proposer=read_player(table.table("proposer")),
-        evaluator=read_evaluator(table.table("evaluator")),
+        evaluator=read_evaluator(table.table("evaluator")) if wanted == "evaluator" else None,
         cases=tuple(_cases(table, folder, input_schema)),
         roles={role: read_player(roles.table(role)) for role in ROLES if role in roles},
         samples=table.whole("samples", 1, least=1),
         input_schema=input_schema,
         output_schema=table.table("output_schema").plain(),
+        environment=read_environment(table.table("environment")) if wanted == "environment" else None,
+        policy=load_policy(),
     )
 
 
@@ -182,7 +212,10 @@ def _case(item: Any, name: str, path: Path, schema: Mapping[str, Json]) -> Scena
         raise FormatError(f"{path}: {name} must be an object, not {item!r}")
     if "case" in item:
         expect = str(item.get("expect", ""))
-        expected_outcome(expect, path)
+        try:
+            parse_expectation(expect)
+        except UsageError as error:
+            raise FormatError(f"{path}: {name}: expect: {error.message}", hint=error.hint) from error
         return ScenarioCase(
             name=name, frozen=Case.from_json(item["case"]), expect=expect, heldout=bool(item.get("heldout", False))
         )
@@ -191,11 +224,3 @@ def _case(item: Any, name: str, path: Path, schema: Mapping[str, Json]) -> Scena
     if problem is not None:
         raise FormatError(f"{path}: {name}: {problem.json_path}: {problem.message}", hint="input_schema says so")
     return ScenarioCase(name=name, input=values, heldout=bool(item.get("heldout", False)))
-
-
-def expected_outcome(expect: str, path: Path) -> tuple[bool, Target]:
-    """Returns whether an outcome is wanted, and the outcome, of `always EVENT` or `never EVENT`."""
-    word, _, event = expect.partition(" ")
-    if word not in ("always", "never") or not event:
-        raise FormatError(f"{path}: expect: {expect!r} is not valid", hint="always EVENT or never EVENT")
-    return word == "always", parse_target(event)

@@ -1,12 +1,15 @@
 """One task without a scenario: attempts, each told what was wrong with the one before."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from ..canonical import digest
+from ..policy import load_policy
 from .bench import Bench, open_bench
 from .evaluators import EvaluatorSpec
+from .forecasts import Forecast, forecast_plays
 from .players import Player
-from .records import Play, all_spans
+from .plays import Play, all_spans
 from .scenario import Scenario, ScenarioCase
 
 PROMPT = """\
@@ -34,18 +37,21 @@ def inline_scenario(task: str, player: Player, *, rubric: str, predicate: str) -
     cases = (ScenarioCase(name=name, input={"task": task}),)
     return Scenario(
         name=name, family="agent_task", description=task, folder=player.folder, proposer=proposer,
-        evaluator=evaluator, cases=cases,
+        evaluator=evaluator, cases=cases, policy=load_policy(),
     )  # fmt: skip
 
 
-async def solve(bench: Bench, attempts: int) -> list[Play]:
-    """Returns the attempts, in order; the last is good enough, or there were no more."""
+async def solve(bench: Bench, attempts: int, *, agrees: Callable[[Forecast], bool] = lambda _: True) -> list[Play]:
+    """Returns the attempts, in order; the last is good enough, or there were no more. None where nobody agrees."""
     plays: list[Play] = []
     feedback = ""
     async with open_bench(bench):
+        cases = bench.scenario.cases
+        if not agrees(forecast_plays(bench, "attempts", cases, attempts, variables={"feedback": ""})):
+            return []
         for number in range(attempts):
             variables = {"feedback": feedback}
-            play = await bench.play(bench.scenario.cases[0], (), number, generation=number + 1, variables=variables)
+            play = await bench.play(cases[0], (), number, generation=number + 1, variables=variables)
             plays.append(play)
             bench.store.write(all_spans([play]))
             if play.score.score > GOOD_ENOUGH:

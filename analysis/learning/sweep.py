@@ -13,7 +13,7 @@ takes the place of that field of the input, and stands in prompts as `{{ variabl
 """
 
 import itertools
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,12 +23,14 @@ from ...ingest.calls import Json
 from ...ingest.errors import FormatError, UpstreamError
 from ..canonical import digest
 from ..statistics.betting import mean_interval
-from .bench import Bench, at_once, open_bench
+from ..yaml_files import Table, read_table
+from .bench import Bench, open_bench
+from .engines import at_once
 from .evaluators import read_evaluator
+from .forecasts import Forecast, forecast_sweep
 from .players import Player, provider_names, read_player
-from .records import Play, all_spans
+from .plays import Play, all_spans
 from .scenario import FAMILIES, Scenario, ScenarioCase, find_scenario, read_scenario
-from .yaml_files import Table, read_table
 
 FIELDS = (
     "description", "scenario", "scenario_family", "base_input", "proposer", "evaluator", "variables", "runs_per_combo",
@@ -76,7 +78,7 @@ class Cell:
 
     def to_json(self) -> dict[str, Json]:
         """Returns the form that files and `--json` use."""
-        scores, costs = self.scores, [p.stored.completion.usage.cost_usd for p in self.plays]
+        scores, costs = self.scores, [cost for p in self.plays for cost in p.costs_usd]
         return {
             "variables": self.variables,
             "n": len(scores),
@@ -132,8 +134,10 @@ def _combinations(table: Table) -> tuple[dict[str, Json], ...]:
     return tuple({k: v for part in parts for k, v in part.items()} for parts in itertools.product(*axes))
 
 
-async def simulate(bench: Bench, sweep: Sweep, *, race: bool = False) -> list[Cell]:
-    """Plays all combinations round by round, and writes the plays to the store.
+async def simulate(
+    bench: Bench, sweep: Sweep, *, race: bool = False, agrees: Callable[[Forecast], bool] = lambda _: True
+) -> list[Cell]:
+    """Plays all combinations round by round, and writes the plays to the store; nothing where nobody agrees.
 
     With `race`, a combination stops once its interval lies below that of another one. Raises BudgetExceededError when
     a cap is reached; doing it again goes on from there.
@@ -142,6 +146,9 @@ async def simulate(bench: Bench, sweep: Sweep, *, race: bool = False) -> list[Ce
     alpha = 0.05 / len(cells)
     async with AsyncExitStack() as stack:
         benches = [await stack.enter_async_context(_bench(bench, sweep, cell)) for cell in cells]
+        combinations = [(b, c.variables) for c, b in zip(cells, benches, strict=True)]
+        if not agrees(forecast_sweep(combinations, sweep.runs, bench.budget.cap)):
+            return []
         for number in range(sweep.runs):
             going = [(c, b) for c, b in zip(cells, benches, strict=True) if not c.is_beaten]
             known = {id(c): len(c.plays) for c, _ in going}

@@ -4,11 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from .bench import Bench, at_once
+from .bench import Bench
+from .engines import at_once
 from .gate import Decision, Measurement, Strategy, judge
 from .knowledge import Knowledge
 from .lessons import Lesson
-from .records import Finding, Play
+from .plays import Play
+from .records import Finding
 from .scenario import ScenarioCase
 
 BATCH = 4

@@ -4,21 +4,23 @@ import asyncio
 import json
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ...ingest.calls import Json, ModelReply
-from ...ingest.errors import FormatError
+from ...ingest.errors import FormatError, UsageError
 from ...ingest.store import Store
 from ..canonical import digest
-from ..targets import parse_target
-from .evaluators import Ask
+from ..yaml_files import Table
+from .engines import Ask
+from .exchanges import Exchange
+from .expectations import parse_expectation
 from .players import Player
 from .sandbox import Sandbox
-from .yaml_files import Table
 
 KINDS = ("script", "command", "predicate", "judge", "claim")
 _OWN = {"script": "code", "command": "command", "predicate": "predicate", "judge": "question", "claim": "claim"}
 """Kind → the field that says what to check."""
+_RUNNER = ("python", "verify.py")
 _SCRIPT = """\
 import json, sys
 
@@ -60,10 +62,10 @@ def read_verifier(table: Table) -> VerifierSpec:
         return VerifierSpec(kind=kind, check=list(table.texts(name)))
     check = table.text(name)
     if kind == "predicate":
-        word, _, event = check.partition(" ")
-        if word not in ("always", "never"):
-            table.fail(name, f"{check!r} is not valid", hint="always EVENT or never EVENT")
-        parse_target(event)
+        try:
+            parse_expectation(check)
+        except UsageError as error:
+            table.fail(name, error.message, hint=error.hint)
     return VerifierSpec(kind=kind, check=check)
 
 
@@ -73,6 +75,8 @@ class Verdict:
 
     passed: bool
     message: str
+    judged: tuple[Exchange, ...] = ()
+    """The model calls that it took."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,12 @@ class Verifier:
     store: Store
     ask: Ask
     judge: Player
-    sandbox: Sandbox = field(default_factory=Sandbox)
+    sandbox: Sandbox
+
+    def check(self, spec: VerifierSpec) -> None:
+        """Raises UsageError, with the rule, where the policy does not allow what a verifier starts."""
+        if spec.kind in ("script", "command"):
+            self.sandbox.check(spec.check if spec.kind == "command" else _RUNNER)
 
     async def verify(self, spec: VerifierSpec, output: str, inputs: Mapping[str, str]) -> Verdict:
         """Returns the verdict. FormatError when a script is wrong: that is no verdict about the step."""
@@ -94,19 +103,19 @@ class Verifier:
                 said = (ran.stdout + ran.stderr).strip()[-500:]
                 return Verdict(passed=ran.exit_code == 0, message=said or f"exit code {ran.exit_code}")
             case "predicate":
-                word, _, event = spec.check.partition(" ")
-                matches = parse_target(event).matches(ModelReply(text=output))
-                return Verdict(passed=matches == (word == "always"), message=spec.check)
+                is_met = parse_expectation(spec.check).is_met(ModelReply(text=output))
+                return Verdict(passed=is_met, message=spec.check)
             case "judge":
-                answer = (await self.ask(self.judge, _QUESTION.format(output=output, question=spec.check))).text
-                return Verdict(passed=answer.strip().lower().startswith("yes"), message=f"{spec.check} {answer[:200]}")
+                asked = await self.ask(self.judge, _QUESTION.format(output=output, question=spec.check))
+                is_yes = asked.text.strip().lower().startswith("yes")
+                return Verdict(passed=is_yes, message=f"{spec.check} {asked.text[:200]}", judged=(asked,))
             case _:
                 return self._claim(spec.check)
 
     def _script(self, code: str, output: str, inputs: Mapping[str, str]) -> Verdict:
         program = _SCRIPT.format(code=textwrap.indent(textwrap.dedent(code), "    "))
         context = json.dumps({"step_output": output, "inputs": dict(inputs)})
-        ran = self.sandbox.run(["python", "verify.py"], {"verify.py": program}, stdin=context)
+        ran = self.sandbox.run(_RUNNER, {"verify.py": program}, stdin=context)
         if ran.timed_out:
             return Verdict(passed=False, message="the verifier did not end in time")
         try:

@@ -13,6 +13,7 @@ from ...ingest.calls import Api
 from ...ingest.errors import ConfigError, UsageError
 from ...ingest.settings import load_section
 from ..cases import Case
+from ..policy import NO_POLICY, Policy, load_policy
 from .completion import Provider
 from .configuration import ProviderEntry, read_entries
 from .limits import Limits
@@ -35,17 +36,21 @@ class ModelChoice:
     """An endpoint that speaks the API of the recorded call."""
     entries: tuple[ProviderEntry, ...] = ()
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    policy: Policy = NO_POLICY
+    """What says to which hosts requests may go."""
 
     def open(self, case: Case) -> Provider:
         """Returns the provider for a case, ready to be asked.
 
-        Raises UsageError or ConfigError, with what to configure, when the case may not be sent anywhere.
+        Raises UsageError or ConfigError, with what to configure or which rule, when the case may not be sent anywhere.
         """
         if callable(self.model_fn):
             return FunctionModel(self.model_fn, endpoint=identity_of(self.model_fn))
         if self.model_fn:
             return FunctionModel.load(self.model_fn)
-        return HttpProvider(wire_of(case.api), self.target(case))
+        provider = HttpProvider(wire_of(case.api), self.target(case))
+        self.policy.check_endpoint(provider.endpoint)
+        return provider
 
     def limits(self, case: Case) -> Limits:
         """Returns the rate limits that are configured for a case's endpoint."""
@@ -141,7 +146,7 @@ def choose_model(
             hint="--base-url URL (any OpenAI-compatible server), --model-fn FILE:FUNCTION, or set OPENAI_API_KEY, "
             "ANTHROPIC_API_KEY or another provider's key",
         )
-    return ModelChoice(model_fn=model_fn, base_url=base_url, entries=entries, environ=env)
+    return ModelChoice(model_fn=model_fn, base_url=base_url, entries=entries, environ=env, policy=load_policy())
 
 
 def _speaker_of(api: Api) -> Vendor:

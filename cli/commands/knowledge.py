@@ -1,6 +1,5 @@
 """`whyspan knowledge`."""
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -89,13 +88,20 @@ def audit(name: str, as_json: bool) -> int:
 
 @command.command()
 @scenario_option
+@click.option("--with", "other", default="", metavar="NAME", help="Compare with this branch, or scenario, instead.")
 @json_option
-def diff(name: str, as_json: bool) -> None:
+def diff(name: str, other: str, as_json: bool) -> None:
     """Show what the lessons in force added to those before, and removed."""
     from ...analysis.learning.knowledge import open_knowledge
+    from ...analysis.learning.playbook import changes
 
     with open_knowledge(name) as knowledge:
-        lines = list(knowledge.shelf.changes())
+        shelf = knowledge.shelf
+        before = shelf.before
+    if other:
+        with open_knowledge(other) as compared:
+            before = compared.shelf.lessons
+    lines = list(changes(before, shelf.lessons))
     if as_json:
         write_json({"changes": lines})
         return
@@ -113,6 +119,30 @@ def rollback(name: str, as_json: bool) -> None:
     with open_knowledge(name) as knowledge:
         demoted = knowledge.roll_back()
     _tell("demoted", demoted, as_json)
+
+
+@command.command(epilog="Example: whyspan knowledge branch --scenario support --name bold")
+@scenario_option
+@click.option("--name", "branch", default="", metavar="BRANCH", help="Make this branch; without it, list them.")
+@json_option
+@click.pass_obj
+def branch(session: Session, name: str, branch: str, as_json: bool) -> None:
+    """Copy what a scenario has learned, to go on from there in another way; what is in force stays as it is.
+
+    A branch is named SCENARIO@BRANCH wherever a scenario is: `run`, and every command here.
+    """
+    from ...analysis.learning.knowledge import branches, make_branch
+
+    if branch:
+        made = make_branch(name, branch)
+    rows = [made] if branch else branches(name)
+    if as_json:
+        write_json({"branches": rows})
+        return
+    for row in rows or ["there is no branch"]:
+        click.echo(row)
+    if branch:
+        click.echo(f"\nnext: {session.command(f'run --scenario {made} --knowledge-strategy aggressive')}")
 
 
 @command.command()
@@ -141,8 +171,9 @@ def retest(session: Session, name: str, pairs: int, options: RunArguments, as_js
     Exit codes: 0 all stand, 1 one was demoted, 5 the budget ended.
     """
     from ...analysis.learning.bench import open_bench
+    from ...analysis.learning.forecasts import forecast_plays
     from ...analysis.learning.gate import Strategy
-    from ...analysis.learning.knowledge import open_knowledge
+    from ...analysis.learning.knowledge import knowledge_name, open_knowledge
     from ...analysis.learning.playbook import Status
     from ...analysis.learning.retesting import Retest, retest
     from ...analysis.learning.scenario import find_scenario, read_scenario
@@ -150,14 +181,19 @@ def retest(session: Session, name: str, pairs: int, options: RunArguments, as_js
     scenario = read_scenario(find_scenario(name))
     if not scenario.confirming:
         raise UsageError(f"{name} has no cases to test on")
-    with workplace(session, options) as place, open_knowledge(scenario.name) as knowledge:
+    known_as, cases = knowledge_name(scenario, name), scenario.confirming[:pairs]
+    with workplace(session, options, as_json=as_json) as place, open_knowledge(known_as) as knowledge:
 
-        async def work() -> list[Retest]:
+        async def work() -> list[Retest] | None:
             bench = place.bench(scenario)
             async with open_bench(bench):
+                if not place.agrees(forecast_plays(bench, "pairs", cases, 2 * scenario.samples)):
+                    return None
                 return await retest(bench, knowledge, Strategy.CONSERVATIVE, budget=pairs)
 
-        results = asyncio.run(work())
+        results = place.carry_out(work())
+    if results is None:
+        return ExitCode.OK
     rows = [{"id": r.item.id, "status": r.status.value, "effect": r.finding.measured.effect} for r in results]
     if as_json:
         write_json({"lessons": rows})

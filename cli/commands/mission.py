@@ -1,6 +1,5 @@
 """`whyspan mission`."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ from ..output import Session, printable, shorten, write_json
 from ..tables import write_records
 
 if TYPE_CHECKING:
-    from ...analysis.learning.mission_run import MissionReport, StepResult
+    from ...analysis.learning.mission_report import MissionReport, StepResult
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
@@ -78,7 +77,7 @@ def status(session: Session, name: str | None, as_json: bool) -> None:
 
 
 def _file(session: Session, name: str) -> Path:
-    from ...analysis.learning.mission_run import file_of
+    from ...analysis.learning.mission_trace import file_of
 
     with session.open_store() as store:
         return file_of(store, name)
@@ -86,29 +85,26 @@ def _file(session: Session, name: str) -> Path:
 
 def _carry_out(session: Session, options: RunArguments, path: Path, hints: dict[str, str], as_json: bool) -> int:
     from ...analysis.learning.mission import read_mission
-    from ...analysis.learning.mission_run import MissionRun, trace_of
-    from ...analysis.replay.budget import Budget
+    from ...analysis.learning.mission_run import MissionRun
+    from ...analysis.learning.mission_trace import trace_of
     from ...ingest.store.durable import try_lock
 
     mission = read_mission(path)
     for step in hints:
         mission.step(step)
-    limits = mission.limits
-    budget = Budget(
-        min(limits.calls, options.budget),
-        tokens=limits.tokens if options.max_tokens is None else options.max_tokens,
-        cost_usd=limits.usd if options.max_cost is None else options.max_cost,
-    )
     with (
-        workplace(session, options) as place,
+        workplace(session, options, as_json=as_json) as place,
         try_lock(place.store.path / f"mission-{trace_of(mission.name)}.lock") as got,
     ):
         if not got:
             raise UsageError(f"another process works on the mission {mission.name!r}", hint="wait for it to end")
         run = MissionRun(
-            mission=mission, store=place.store, budget=budget, choice=place.choice, hints=hints, tell=_tell
-        )
-        report = asyncio.run(run.run())
+            mission=mission, store=place.store, budget=place.budget, choice=place.choice, prices=place.prices,
+            hints=hints, tell=_tell,
+        )  # fmt: skip
+        report = place.carry_out(run.run(agrees=place.agrees))
+    if report is None:
+        return ExitCode.OK
     if as_json:
         write_json(report.to_json())
     else:

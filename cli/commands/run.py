@@ -1,6 +1,5 @@
 """`whyspan run`."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from ..learning import RunArguments, run_options, workplace
 from ..output import Paint, Session, printable, write_json
 
 if TYPE_CHECKING:
-    from ...analysis.learning.campaign import RunReport
+    from ...analysis.learning.run_report import RunReport
 
 
 @click.command(epilog="Example: whyspan run --scenario unit_test_generation --gens 3")
@@ -33,34 +32,42 @@ def command(
     Lessons are proposed from what goes wrong, measured on other cases with and without them, and served to the next
     generation only when the gate lets them in. A run that was stopped is continued by the same command.
 
+    NAME@BRANCH works on a branch of what the scenario has learned (`whyspan knowledge branch`).
+
     Exit codes: 0 done, 5 the budget ended.
     """
     from ...analysis.learning.bench import open_bench
     from ...analysis.learning.campaign import Campaign
+    from ...analysis.learning.forecasts import forecast_run
     from ...analysis.learning.gate import Strategy
-    from ...analysis.learning.knowledge import open_knowledge
+    from ...analysis.learning.knowledge import knowledge_name, open_knowledge
     from ...analysis.learning.scenario import find_scenario, read_cases, read_scenario
     from ..report.learning_text import render_run
 
     scenario = read_scenario(find_scenario(name))
+    known_as = knowledge_name(scenario, name)
     extra = tuple(read_cases(input_file, scenario.input_schema)) if input_file else ()
-    with workplace(session, options) as place, open_knowledge(scenario.name) as knowledge:
+    with workplace(session, options, as_json=as_json) as place, open_knowledge(known_as) as knowledge:
 
-        async def work() -> "RunReport":
+        async def work() -> "RunReport | None":
             bench = place.bench(scenario)
             async with open_bench(bench):
+                if not place.agrees(forecast_run(bench, gens, extra=extra, waiting=len(knowledge.waiting))):
+                    return None
                 campaign = Campaign(
                     bench=bench, knowledge=knowledge, strategy=Strategy(strategy), extra=extra,
                     tell=lambda words: click.echo(printable(words), err=True),
                 )  # fmt: skip
                 return await campaign.run(gens)
 
-        report = asyncio.run(work())
+        report = place.carry_out(work())
         paid = place.budget.spent
+    if report is None:
+        return ExitCode.OK
     if as_json:
         write_json({**report.to_json(), "paid": paid})
     else:
         for line in render_run(report, Paint.stdout(session), paid=paid):
             click.echo(line)
-        click.echo(f"\nnext: {session.command(f'knowledge show --scenario {scenario.name}')}")
+        click.echo(f"\nnext: {session.command(f'knowledge show --scenario {known_as}')}")
     return ExitCode.OK

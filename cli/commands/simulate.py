@@ -1,6 +1,5 @@
 """`whyspan simulate`."""
 
-import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -48,9 +47,11 @@ def command(
     sweep = read_sweep(config)
     if max_concurrent_runs:
         options = replace(options, concurrency=max_concurrent_runs)
-    with workplace(session, options) as place:
+    with workplace(session, options, as_json=as_json) as place:
         bench = place.bench(sweep.scenario)
-        cells = asyncio.run(simulate(bench, sweep, race=race))
+        cells = place.carry_out(simulate(bench, sweep, race=race, agrees=place.agrees))
+    if not cells:
+        return ExitCode.OK
     result = summary(sweep, cells)
     if output_dir:
         _write(output_dir, result, cells)

@@ -1,6 +1,5 @@
 """`whyspan solve`."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from ..learning import RunArguments, run_options, workplace
 from ..output import Session, printable, write_json
 
 if TYPE_CHECKING:
-    from ...analysis.learning.records import Play
+    from ...analysis.learning.plays import Play
 
 
 @click.command(epilog='Example: whyspan solve -d "Name three colours." --rubric "three colours" --model-fn model.py:f')
@@ -48,18 +47,21 @@ def command(
         raise UsageError("which model?", hint="--model-fn FILE:FUNCTION, --base-url URL or --provider NAME")
     player = Player(provider=provider or "openai", model=model or options.model_fn, folder=Path.cwd())
     scenario = inline_scenario(description, player, rubric=rubric, predicate=predicate)
-    with workplace(session, options) as place:
-        plays = asyncio.run(solve(place.bench(scenario), gens))
+    with workplace(session, options, as_json=as_json) as place:
+        bench = place.bench(scenario)
+        plays = place.carry_out(solve(bench, gens, agrees=place.agrees))
+    if not plays:
+        return ExitCode.OK
     best: Play = max(plays, key=lambda play: play.score.score)
     if as_json:
         write_json(
             {
                 "score": best.score.score,
-                "output": best.stored.completion.reply.text,
+                "output": best.text,
                 "attempts": [{"run_id": p.trace_id, "score": p.score.score} for p in plays],
             }
         )
     else:
-        click.echo(printable(best.stored.completion.reply.text))
+        click.echo(printable(best.text))
         click.echo(f"\nscore {best.score.score:.2f} after {len(plays)} attempts", err=True)
     return ExitCode.OK if best.score.score > 0.99 else ExitCode.FINDING

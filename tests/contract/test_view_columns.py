@@ -21,7 +21,7 @@ CONTRACT = {
     "knowledge": "trace_id span_id started scenario lesson_id lesson decision effect interval_low interval_high "
     "e_value alpha number pairs heldout strategy epoch claim_id",
     "scenarios": "scenario runs last_started mean_score lessons_tested lessons_admitted",
-    "missions": "trace_id mission status steps passed note started ended",
+    "missions": "trace_id mission status steps passed calls tokens seconds cost_usd note started ended",
     "llm_calls": "trace_id span_id parent_span_id started service session_id user_id provider model response_model "
     "operation tool_names tool_calls reply_text finish_reason error input_tokens output_tokens cost_usd latency_ms "
     "name completeness",

@@ -58,7 +58,7 @@ def test_the_shipped_example_goes_through_every_command(folder: Path, capsys: py
     assert document(capsys, "mission status reply")["missions"][0]["status"] == "done"
     assert "step answer" in output(capsys, "analyze --id reply --type mission")
     flat = [json.loads(line) for line in output(capsys, f"export trace {mission['trace_id']} --jsonl").splitlines()]
-    assert [record["type"] for record in flat] == ["mission", "step", "verifier"]
+    assert [record["type"] for record in flat] == ["mission", "step", "llm_call", "verifier"]
 
     output(capsys, "export-training-data --scenario support --output sft.jsonl")
     row = json.loads((folder / "sft.jsonl").read_text().splitlines()[0])

@@ -3,15 +3,21 @@
 import asyncio
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 
 import pytest
+from exchanges import exchange
 
-from whyspan.analysis.learning.evaluators import Evaluator, Score, read_evaluator, schema_score
+from whyspan.analysis.learning.evaluators import read_evaluator
+from whyspan.analysis.learning.exchanges import Exchange
 from whyspan.analysis.learning.players import Player
 from whyspan.analysis.learning.sandbox import Sandbox
-from whyspan.analysis.learning.yaml_files import read_table
+from whyspan.analysis.learning.scores import Score, schema_score
+from whyspan.analysis.learning.scoring import Evaluator
+from whyspan.analysis.policy import NO_POLICY, Policy
+from whyspan.analysis.yaml_files import read_table
 from whyspan.ingest.calls import ModelReply, ToolCall
 from whyspan.ingest.errors import FormatError, UpstreamError, UsageError
 
@@ -19,10 +25,10 @@ from whyspan.ingest.errors import FormatError, UpstreamError, UsageError
 def score(folder: Path, yaml: str, reply: ModelReply, *, judged: str = "", expect: str = "") -> Score:
     (folder / "scenario.yaml").write_text(f"evaluator: {yaml}\n")
 
-    async def ask(player: Player, text: str) -> ModelReply:
-        return ModelReply(text=judged)
+    async def ask(player: Player, text: str) -> Exchange:
+        return exchange(judged)
 
-    evaluator = Evaluator(read_evaluator(read_table(folder / "scenario.yaml").table("evaluator")), ask)
+    evaluator = Evaluator(read_evaluator(read_table(folder / "scenario.yaml").table("evaluator")), ask, NO_POLICY)
     return asyncio.run(evaluator.score({"x": 2}, reply, expect))
 
 
@@ -88,7 +94,9 @@ def test_an_answer_that_breaks_the_output_schema_is_worth_nothing(text: str, fee
 def test_a_judge_scores_by_a_rubric(tmp_path: Path) -> None:
     yaml = "{judge: {provider: rules, model: 'm.py:f'}, rubric: be kind}"
     said = 'Sure:\n{"score": 0.7, "feedback": ["thank them"]}'
-    assert score(tmp_path, yaml, ModelReply(text="hi"), judged=said) == Score(score=0.7, feedback=("thank them",))
+    found = score(tmp_path, yaml, ModelReply(text="hi"), judged=said)
+    assert (found.score, found.feedback) == (0.7, ("thank them",))
+    assert [call.text for call in found.judged] == [said]
     with pytest.raises(UpstreamError, match="gave no score"):
         score(tmp_path, yaml, ModelReply(text="hi"), judged="very good")
 
@@ -124,3 +132,31 @@ def test_a_wrapping_command_gets_the_folder() -> None:
     ran = Sandbox(wrap=wrap).run(["python", "a.py"], {})
     assert "whyspan-" in ran.stdout
     assert "'python', 'a.py'" in ran.stdout
+
+
+def test_without_a_network_code_reaches_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        argv = ["python", "-c", f"import socket; socket.create_connection(('127.0.0.1', {port})); print('reached')"]
+        assert Sandbox().run(argv, {}).stdout == "reached\n"
+        ran = Sandbox(policy=Policy(network=False)).run(argv, {})
+    assert ran.exit_code != 0
+    assert "reached" not in ran.stdout
+
+
+def test_a_wrapping_command_needs_to_say_that_it_has_no_network() -> None:
+    policy = Policy(network=False)
+    with pytest.raises(UsageError, match="network: false"):
+        Sandbox(wrap=("docker", "run", "python:3.12"), policy=policy).check(["python"])
+    Sandbox(wrap=("docker", "run", "--network=none", "python:3.12"), policy=policy).check(["python"])
+
+
+def test_code_runs_on_another_machine_with_its_files_and_leaves_nothing_there() -> None:
+    shell = ("sh", "-c")
+    ran = Sandbox(remote=shell).run(
+        ["sh", "-c", "pwd && cat in/a.txt -", "ignored"], {"in/a.txt": "file "}, stdin="input"
+    )
+    folder, said = ran.stdout.splitlines()
+    assert said == "file input"
+    assert not os.path.exists(folder)
+    assert Sandbox(remote=shell).run(["sh", "-c", "exit 3"], {}).exit_code == 3

@@ -6,7 +6,7 @@ import pytest
 
 from whyspan.analysis.learning.evidence import Book
 from whyspan.analysis.learning.lessons import Lesson, with_lessons
-from whyspan.analysis.learning.playbook import Playbook, Shelf, Status
+from whyspan.analysis.learning.playbook import Playbook, Shelf, Status, changes
 from whyspan.ingest.calls import Api
 from whyspan.ingest.errors import FormatError, UsageError
 
@@ -56,7 +56,7 @@ def test_a_roll_back_serves_the_bundle_before(tmp_path: Path) -> None:
     shelf, first, second = Shelf(tmp_path), Lesson(action="a"), Lesson(action="b")
     shelf.serve([first])
     shelf.serve([first, second])
-    assert list(shelf.changes()) == ["+ b"]
+    assert list(changes(shelf.before, shelf.lessons)) == ["+ b"]
     assert shelf.roll_back() == {first.id: "a"}
     with pytest.raises(UsageError):
         shelf.roll_back()

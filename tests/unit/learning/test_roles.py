@@ -5,30 +5,27 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from exchanges import exchange
 
-from whyspan.analysis.learning.evaluators import Score
+from whyspan.analysis.learning.engines import Ask
+from whyspan.analysis.learning.exchanges import Exchange
 from whyspan.analysis.learning.players import Player
-from whyspan.analysis.learning.records import Play
+from whyspan.analysis.learning.plays import Play
 from whyspan.analysis.learning.roles import Observation, analyse, architect, coach
 from whyspan.analysis.learning.scenario import Scenario, ScenarioCase
+from whyspan.analysis.learning.scores import Score
 from whyspan.analysis.learning.solving import inline_scenario
-from whyspan.analysis.replay.completion import Completion
-from whyspan.analysis.replay.reply_store import StoredReply
-from whyspan.ingest.calls import Api, ModelReply
 
 MODEL = Player(provider="openai", model="m")
 SCENARIO = inline_scenario("a customer writes", MODEL, rubric="", predicate="always text:/x/")
 
 
 def make_play(score: float, *feedback: str, case: str = "a") -> Play:
-    stored = StoredReply(sample=0, completion=Completion(reply=ModelReply(text="hello")), start_ns=1, end_ns=2)
     return Play(
-        scenario="s", epoch="e", case=ScenarioCase(name=case, input={"n": case}), bundle="", api=Api.OPENAI_CHAT,
-        provider="openai", request={"model": "m", "messages": []}, stored=stored, cached=False,
-        score=Score(score=score, feedback=feedback),
+        scenario="s", epoch="e", case=ScenarioCase(name=case, input={"n": case}), bundle="", sample=0,
+        exchanges=(exchange("hello"),), score=Score(score=score, feedback=feedback),
     )  # fmt: skip
 
 
@@ -36,15 +33,15 @@ def with_model(*roles: str) -> Scenario:
     return replace(SCENARIO, roles=dict.fromkeys(roles, MODEL))
 
 
-def saying(answer: str) -> Any:
-    async def ask(player: Player, text: str) -> ModelReply:
+def saying(answer: str) -> Ask:
+    async def ask(player: Player, text: str) -> Exchange:
         assert "never an instruction" in text
-        return ModelReply(text=answer)
+        return exchange(answer)
 
     return ask
 
 
-async def nobody(player: Player, text: str) -> ModelReply:
+async def nobody(player: Player, text: str) -> Exchange:
     raise AssertionError("no model was configured")
 
 

@@ -5,7 +5,7 @@ hint: did you mean 'openai'?
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -13,8 +13,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-from ...ingest.errors import FormatError
-from ...ingest.settings import nearest
+from ..ingest.errors import FormatError, WhyspanError
+from ..ingest.settings import nearest
 
 T = TypeVar("T")
 
@@ -69,9 +69,11 @@ class Table:
     """A mapping in a file. Every method that reads a field raises FormatError with its line, name and what is valid."""
 
     path: Path
-    values: CommentedMap
+    values: Mapping[str, Any]
+    """With lines where they come from YAML; a table of the settings has none."""
     place: str = ""
     """The field that holds it, with dots; empty for the whole file."""
+    error: type[WhyspanError] = FormatError
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
@@ -86,7 +88,7 @@ class Table:
 
     def text(self, name: str, default: str | None = None) -> str:
         """Returns a text; without a default it must be there."""
-        return self._get(name, "text", lambda v: str(v) if isinstance(v, str) else None, default)
+        return self.read(name, "text", lambda v: str(v) if isinstance(v, str) else None, default)
 
     def choice(self, name: str, known: Iterable[str], default: str | None = None) -> str:
         """Returns one of the known words."""
@@ -97,24 +99,28 @@ class Table:
 
     def whole(self, name: str, default: int | None = None, *, least: int = 0) -> int:
         """Returns a whole number."""
-        return self._get(name, f"a whole number of at least {least}", lambda v: _whole(v, least), default)
+        return self.read(name, f"a whole number of at least {least}", lambda v: _whole(v, least), default)
 
     def number(self, name: str, default: float | None = None) -> float:
         """Returns a number that is not negative."""
-        return self._get(name, "a number of at least 0", _number, default)
+        return self.read(name, "a number of at least 0", _number, default)
 
     def texts(self, name: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
         """Returns a list of texts."""
-        return self._get(name, "a list of texts", _texts, default)
+        return self.read(name, "a list of texts", texts_or_none, default)
+
+    def flag(self, name: str, default: bool | None = None) -> bool:
+        """Returns true or false."""
+        return self.read(name, "true or false", lambda v: v if isinstance(v, bool) else None, default)
 
     def table(self, name: str) -> "Table":
         """Returns a mapping; one that is not there is empty."""
-        value = self._get(name, "a mapping", lambda v: v if isinstance(v, CommentedMap) else None, CommentedMap())
-        return Table(path=self.path, values=value, place=self._name(name))
+        value: Mapping[str, Any] = self.read(name, "a mapping", _mapping, CommentedMap())
+        return replace(self, values=value, place=self.name_of(name))
 
     def tables(self, name: str) -> list["Table"]:
         """Returns a list of mappings, which must be there."""
-        value = self._get(name, "a list of mappings", lambda v: v if isinstance(v, CommentedSeq) else None, None)
+        value = self.read(name, "a list of mappings", lambda v: v if isinstance(v, CommentedSeq) else None, None)
         return [self._item(name, item, n) for n, item in enumerate(value)]
 
     def plain(self) -> dict[str, Any]:
@@ -123,14 +129,18 @@ class Table:
 
     def fail(self, name: str, problem: str, *, hint: str | None = None) -> NoReturn:
         """Raises the error about a field."""
-        raise FormatError(f"{self.path}:{self._line(name)}: {self._name(name)}: {problem}", hint=hint)
+        raise self.error(f"{self.where(name)}: {problem}", hint=hint)
 
-    def _item(self, name: str, item: Any, n: int) -> "Table":
-        if not isinstance(item, CommentedMap):
-            self.fail(name, f"item {n + 1} must be a mapping, not {item!r}")
-        return Table(path=self.path, values=item, place=f"{self._name(name)}[{n}]")
+    def where(self, name: str) -> str:
+        """Returns where a field stands: file, line, and name with dots."""
+        return f"{self.path}{self._line(name)}: {self.name_of(name)}"
 
-    def _get(self, name: str, words: str, read: Callable[[Any], T | None], default: T | None) -> T:
+    def name_of(self, name: str) -> str:
+        """Returns the name of a field with those that hold it."""
+        return f"{self.place}.{name}" if self.place else name
+
+    def read(self, name: str, words: str, read: Callable[[Any], T | None], default: T | None = None) -> T:
+        """Returns a field as `read` gives it, which returns None for what is not `words`."""
         if name not in self.values:
             if default is None:
                 self.fail(name, f"is missing; it must be {words}")
@@ -140,12 +150,20 @@ class Table:
             self.fail(name, f"must be {words}, not {plain(self.values[name])!r}")
         return value
 
-    def _name(self, name: str) -> str:
-        return f"{self.place}.{name}" if self.place else name
+    def _item(self, name: str, item: Any, n: int) -> "Table":
+        if not isinstance(item, CommentedMap):
+            self.fail(name, f"item {n + 1} must be a mapping, not {item!r}")
+        return replace(self, values=item, place=f"{self.name_of(name)}[{n}]")
 
-    def _line(self, name: str) -> int:
+    def _line(self, name: str) -> str:
+        if not isinstance(self.values, CommentedMap):
+            return ""
         line: int = self.values.lc.key(name)[0] if name in self.values else (self.values.lc.line or 0)
-        return line + 1
+        return f":{line + 1}"
+
+
+def _mapping(value: Any) -> Mapping[str, Any] | None:
+    return value if isinstance(value, Mapping) else None
 
 
 def _whole(value: Any, least: int) -> int | None:
@@ -156,6 +174,7 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
 
 
-def _texts(value: Any) -> tuple[str, ...] | None:
+def texts_or_none(value: Any) -> tuple[str, ...] | None:
+    """Returns a list of texts as a tuple; None for anything else."""
     is_list = isinstance(value, list) and all(isinstance(v, str) for v in value)
     return tuple(str(v) for v in value) if is_list else None
