@@ -50,3 +50,13 @@ def choose_cases(store: "Store", run: str, event: str, query: str, *, overlays: 
 def words(run: str, event: str, query: str = "") -> str:
     """Returns the arguments that choose the same decisions in another command."""
     return f"--select {shlex.quote(query)}" if query else shlex.join([run, event])
+
+
+def one_decision(trace_id: str, span_id: str, event: str) -> str:
+    """Returns the `--select` that asks about one outcome of one call; in double quotes, as SQL has single ones."""
+    said = event.replace("'", "''")
+    query = f"SELECT '{trace_id}' AS trace_id, '{span_id}' AS span_id, '{said}' AS event"
+    if any(char in query for char in "$`\\!"):
+        return f"--select {shlex.quote(query)}"
+    escaped = query.replace('"', '\\"')
+    return f'--select "{escaped}"'

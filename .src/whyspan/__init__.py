@@ -16,13 +16,13 @@ _HOME = {
     "replay": ".analysis.replays",
     "run": ".ingest.record",
     "tool": ".ingest.record",
-    "why": ".analysis.attribution.why",
+    "why": ".analysis.attribution.api",
 }
 
 __all__ = ["__version__", "case", "fix", "open_store", "record", "replay", "run", "tool", "why"]
 
 if TYPE_CHECKING:
-    from .analysis.attribution.why import why as why
+    from .analysis.attribution.api import why as why
     from .analysis.fixes.fix import fix as fix
     from .analysis.regression.api import case as case
     from .analysis.replays import replay as replay

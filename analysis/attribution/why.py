@@ -1,14 +1,12 @@
 """`why`: connects the attribution core to the replay engine and turns what it finds into claims."""
 
-import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...ingest.calls import Json
 from ..cases import Case
 from ..claims import Claim, Verdict
-from ..desk import Desk, open_desk
+from ..desk import Desk
 from ..experiment import Experiment
 from ..interventions import Drop, intervention_id
 from ..segments import Segment, Segmentation, segment
@@ -67,35 +65,6 @@ class WhyReport:
             "open": list(result.open),
             "chain": self.chain.to_json() if self.chain else None,
         }
-
-
-def why(
-    run: str = "last",
-    event: str = "last",
-    *,
-    store: str | None = None,
-    model_fn: str | Callable[[dict[str, Any]], Any] = "",
-    base_url: str = "",
-    budget: int | None = None,
-    full: bool = False,
-    guess: bool = False,
-) -> WhyReport:
-    """Finds by experiment what caused a decision: `whyspan why`, for Python.
-
-    Args:
-        run: `last`, a trace id or its beginning, or a session id.
-        event: which call and outcome, such as `tool:forward_email`; see `analysis.targets`.
-        store: folder of the store; by default as on the command line.
-        model_fn: a function (or `FILE:FUNCTION`) that answers a request in OpenAI chat form.
-        base_url: an OpenAI-compatible endpoint, when no function is given.
-        budget: replays to pay for at most.
-        full: find every cause, not only enough for a headline.
-        guess: ask the model once which piece it was, and look there first.
-
-    Raises WhyspanError, with a hint, for whatever is missing.
-    """
-    with open_desk(store=store, model_fn=model_fn, base_url=base_url, budget=budget) as desk:
-        return asyncio.run(find_cause(desk, desk.case(run, event), Options(full=full), ask=guess))
 
 
 async def find_cause(desk: Desk, case: Case, options: Options, *, ask: bool = False) -> WhyReport:

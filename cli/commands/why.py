@@ -4,16 +4,18 @@ import asyncio
 
 import click
 
+from ...analysis.attribution.chain import DEPTH, find_chain
 from ...analysis.attribution.methods import Method
 from ...analysis.attribution.methods.scoring import ScoreReport, score_pieces
 from ...analysis.attribution.problem import Options
 from ...analysis.attribution.result import Stop
-from ...analysis.attribution.why import WhyReport, find_cause
+from ...analysis.attribution.why import WhyReport
 from ...analysis.cases import Case
 from ...analysis.desk import Desk
 from ...ingest.errors import ExitCode, UsageError
 from ..output import Paint, Session, write_json
 from ..replaying import ReplayArguments, agree, desk_of, replay_options
+from ..report.chain_text import next_step
 from ..report.score_text import render_scores
 from ..report.why_text import render_why
 from ..selecting import choose_cases, select_option, words
@@ -27,6 +29,10 @@ from ..writing_back import write_back_claims, writeback_option
 @replay_options
 @writeback_option
 @click.option("--full", is_flag=True, help="Find every cause, not only enough for a headline.")
+@click.option(
+    "--depth", type=click.IntRange(0), default=DEPTH, show_default=True, metavar="N",
+    help="Follow the cause up to N calls back, to what started it; 0: not at all.",
+)  # fmt: skip
 @click.option("--guess", is_flag=True, help="Ask the model once which piece it was, and look there first.")
 @click.option(
     "--method",
@@ -43,6 +49,7 @@ def command(
     replay: ReplayArguments,
     writeback: tuple[str, ...],
     full: bool,
+    depth: int,
     guess: bool,
     method: str | None,
     as_json: bool,
@@ -66,15 +73,20 @@ def command(
             return ExitCode.OK
         if method:
             return _score(session, desk, cases, Method(method), as_json=as_json, is_one=not query)
-        reports = [asyncio.run(find_cause(desk, case, Options(full=full), ask=guess)) for case in cases]
+        reports = [asyncio.run(find_chain(desk, case, Options(full=full), depth=depth, ask=guess)) for case in cases]
     if as_json:
         write_json({"reports": [r.to_json() for r in reports]} if query else reports[0].to_json())
     else:
         for line in (line for report in reports for line in (*render_why(report, Paint.stdout(session)), "")):
             click.echo(line)
+        decision = words(run, event, query)
         if any(report.headline for report in reports):
-            click.echo(f"next: {session.command(f'fix {words(run, event, query)}{replay.words()}')}")
-    write_back_claims(session, (claim for report in reports for claim in report.claims), writeback)
+            click.echo(f"next: {session.command(f'fix {decision}{replay.words()}')}")
+        for step in dict.fromkeys(next_step(r.chain, decision, depth, replay.words()) for r in reports if r.chain):
+            if step:
+                click.echo(f"  or: {session.command(step)}")
+    claims = (claim for report in reports for claim in (report.chain.claims if report.chain else report.claims))
+    write_back_claims(session, claims, writeback)
     return max((_exit_code(report) for report in reports), default=ExitCode.FINDING)
 
 

@@ -11,6 +11,7 @@ from ...analysis.segments import Segment, fold
 from ...analysis.targets import SameCallsTarget
 from ...ingest.calls import Grade
 from ..output import Paint, shorten, text_width
+from .chain_text import render_chain
 
 KIND_WORDS = {
     Kind.PUSHES: "pushes: without it the model does something else",
@@ -46,6 +47,9 @@ def render_why(report: WhyReport, paint: Paint) -> Iterator[str]:
         if result.stop is Stop.RARE and isinstance(case.target, SameCallsTarget):
             events = " or ".join(dict.fromkeys(f"tool:{name}" for name, _ in case.target.calls))
             yield f"  The arguments vary: ask about {paint(events)}, whatever they are."
+        yield ""
+    if report.chain:
+        yield from render_chain(report.chain, paint)
         yield ""
     yield from _notes(report, paint)
 

@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -101,9 +102,9 @@ class World:
             "mailer": self._mailer,
         }
 
-    def model(self, seed: int = 0) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    def model(self) -> Callable[[dict[str, Any]], dict[str, Any]]:
         """Returns the models as one function, for replays."""
-        return Standin(self.seed * 1000 + seed, self.policies()).complete
+        return Standin(self.seed * 1000, self.policies()).complete
 
     def record(self) -> tuple[str, list[Span]]:
         """Runs the agents until the decision falls; returns the trace id and the spans as they came in by OTLP."""
@@ -253,6 +254,12 @@ class World:
             trace_id, plan = stage.play(planning, "planner", "Plan what to do about ticket T-77.", read_ticket)
             stage.play(execution, "executor", plan, instruct_mailer)
             return trace_id
+
+
+@cache
+def lasting_model(world: World, copy: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Returns the models of a world with a memory that outlasts a command; equal copies are the same."""
+    return world.model()
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ....ingest.calls import Json
+from ...cases import Case
 from ...claims import Claim
 from ...segments import Segment
 from ..why import WhyReport
@@ -81,11 +82,18 @@ class Chain:
     end: End
     note: str = ""
     """What stood in the way, where something did."""
+    asked: Case | None = None
+    """The earlier decision that was asked about last and gave no further link; None when none was."""
     alpha: float
     """Bound on the chance that any claim of the links is false; a single link is bounded as `why` bounds its claims."""
     replays: int
     """Of all links, and of the attempt at a further one."""
     paid: int
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """All claims of the links."""
+        return tuple(claim for link in self.links for claim in link.report.claims)
 
     @property
     def origin(self) -> Link | None:

@@ -95,6 +95,7 @@ class _Trail:
             links=tuple(self._links),
             end=end,
             note=note,
+            asked=self._aside[-1].case if self._aside else None,
             alpha=self._options.alpha,
             replays=sum(r.attribution.draws for r in reports),
             paid=sum(r.paid for r in reports),

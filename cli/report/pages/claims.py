@@ -4,6 +4,7 @@ import shlex
 from typing import Any
 
 from ....analysis.statistics.intervals import rate_interval
+from ...selecting import one_decision
 
 ALPHA = 0.05
 COLUMNS = """c.claim_id, c.kind, c.verdict, c.detail, c.scope, coalesce(c.subject, '') AS subject, c.target, c.effect,
@@ -32,9 +33,8 @@ TITLES = {
 
 def show_claim(row: dict[str, Any], store: str) -> dict[str, Any]:
     """Returns the values of a claim's card."""
-    verb = "fix" if row["kind"] == "fix" else "why"
-    event = row["target"].replace("'", "''")
-    keys = f"'{row['decision_trace_id']}' AS trace_id, '{row['decision_span_id']}' AS span_id, '{event}' AS event"
+    select = one_decision(row["decision_trace_id"], row["decision_span_id"], row["target"])
+    words = f"fix {select}" if row["kind"] == "fix" else f"why {select} --depth 0"
     return {
         **row,
         "title": TITLES.get(row["kind"], {}).get(row["detail"]) or f"{row['kind']}: {row['detail'] or row['verdict']}",
@@ -44,13 +44,8 @@ def show_claim(row: dict[str, Any], store: str) -> dict[str, Any]:
         "effect_words": _effect(row),
         "e_words": f"{row['e_value']:,.3g}" if row["e_value"] is not None else "",
         "needed": f"{1 / row['alpha']:,.3g}" if row["alpha"] else "",
-        "command": f"whyspan --store {shlex.quote(store)} {verb} --select {_quoted(f'SELECT {keys}')}",
+        "command": f"whyspan --store {shlex.quote(store)} {words}",
     }
-
-
-def _quoted(query: str) -> str:
-    """Returns a query for a shell: in double quotes, which leave SQL's own readable, where that is safe."""
-    return shlex.quote(query) if any(c in query for c in '"$`\\!') else f'"{query}"'
 
 
 def _bar(rate: float | None, n: int | None) -> dict[str, Any] | None:

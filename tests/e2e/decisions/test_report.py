@@ -48,10 +48,10 @@ def test_a_run_is_shown_with_its_cause_heat_map_rates_fixes_and_commands(whyspan
 
 def test_the_command_on_the_page_reproduces_the_claim_for_free(whyspan: Whyspan, explained: str) -> None:
     page = _page(whyspan, explained)
-    command = re.search(r"whyspan --store \.whyspan why --select &#34;(.*?)&#34;", page)
+    command = re.search(r"whyspan --store \.whyspan why --select &#34;(.*?)&#34; --depth 0", page)
     assert command
     query = command[1].replace("&#39;", "'")
-    code, out, _ = whyspan("why", "--select", query, "--model-fn", "model.py:model", "--json")
+    code, out, _ = whyspan("why", "--select", query, "--depth", "0", "--model-fn", "model.py:model", "--json")
     (report,) = json.loads(out)["reports"]
     assert (code, report["paid"]) == (0, 0)
     assert report["headline"] in page
