@@ -21,7 +21,8 @@ from .interventions import Intervention, Noop, intervention_id
 from .judging import judge
 from .replay.engine import ReplayEngine
 from .replay.reply_store import StoredReply
-from .targets import JudgeTarget, classify, classify_other
+from .targets import JudgeTarget
+from .targets.classes import classify, classify_other
 
 STREAM_SIZE = 1_000_000
 """Sample indices set apart for each use, so that `fix` never reuses the draws that made `why` suspect a piece."""

@@ -15,7 +15,6 @@ the call, and the outcome is what it did: the same tools with the same arguments
 without tools. A frozen target of that kind is written `calls:[["NAME", {arguments}], …]`.
 """
 
-from .classes import QUESTION_MARKS, classify, classify_other
 from .grammar import GRAMMAR, parse_target
 from .outcomes import (
     Condition,
@@ -33,7 +32,6 @@ from .selection import events_of, select
 
 __all__ = [
     "GRAMMAR",
-    "QUESTION_MARKS",
     "Condition",
     "ErrorTarget",
     "FinishTarget",
@@ -44,8 +42,6 @@ __all__ = [
     "Target",
     "TextTarget",
     "ToolTarget",
-    "classify",
-    "classify_other",
     "events_of",
     "parse_target",
     "select",

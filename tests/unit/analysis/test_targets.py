@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from whyspan.analysis.attribution.problem import Outcome
-from whyspan.analysis.targets import classify, parse_target, select
+from whyspan.analysis.targets import parse_target, select
+from whyspan.analysis.targets.classes import classify
 from whyspan.ingest.calls import Api, Completeness, Grade, ModelCall, ModelReply, ToolCall
 from whyspan.ingest.errors import NotFoundError, UsageError
 from whyspan.ingest.spans import SpanId, TraceId
