@@ -25,6 +25,8 @@ TITLES = {
         "joint": "Joint cause: needed together with others",
         "masked": "Masked cause: it works against another piece",
         "diffuse": "Diffuse cause: many pieces contribute a little",
+        "text": "Cause in some of several decisions: one text",
+        "place": "Cause in some of several decisions: what stands in one place",
     },
     "fix": {"holds": "Fix that holds", "reduces": "Fix that reduces it", "fails": "Candidate that does not stop it"},
     "none": {},

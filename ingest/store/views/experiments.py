@@ -60,6 +60,7 @@ CLAIMS = View(
         attribute(
             "chain_end", "VARCHAR", c.CLAIM_CHAIN_END, "Why a chain ends with this cause; NULL where it goes on."
         ),
+        attribute("cases", "VARCHAR", c.CLAIM_CASES, "Of a cause in several decisions: JSON, each with its e-value."),
     ),
     source=f"FROM spans WHERE {OWN} AND attr(attributes, '{c.KIND}') = '{c.KIND_CLAIM}'",
 )

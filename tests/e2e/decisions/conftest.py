@@ -79,6 +79,13 @@ def path(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 @pytest.fixture
+def more_inboxes(path: Path) -> Path:
+    """Gives that store with four more runs of the mail agent."""
+    record("inbox", range(2, 6), path)
+    return path
+
+
+@pytest.fixture
 def whyspan(path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Gives the command line: words in, exit code and what was printed out."""
 
