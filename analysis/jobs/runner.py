@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ...ingest.errors import ExitCode
+from ...ingest.garbage import rare_collections
 from ...ingest.prices import read_prices
 from ...ingest.settings import load_section
 from ...ingest.store import Store
@@ -55,7 +56,7 @@ def run_job(store: Store, job: Job, *, on_progress: Callable[[Standing], None] =
 
     Raises JobRunningError when another process runs it, UsageError for a wrong selection or without a model.
     """
-    with job_lock(store.path / "jobs" / f"{job.name}.lock", job.name):
+    with job_lock(store.path / "jobs" / f"{job.name}.lock", job.name), rare_collections():
         ledger = Ledger(store.path / LEDGER_FILE)
         try:
             return _run_locked(store, job, ledger, on_progress)

@@ -58,7 +58,7 @@ class Worked:
 
     def to_json(self) -> dict[str, Json]:
         """Returns what the ledger keeps: figures and ids, nothing that quotes the trace."""
-        document: dict[str, Json] = {"case_id": self.case.id, "target": self.case.target.label}
+        document: dict[str, Json] = {"target": self.case.target.label}
         if self.rate:
             document |= {"rate": self.rate.hits / self.rate.draws if self.rate.draws else None, "n": self.rate.draws}
             document |= {"interval": list(self.rate.interval)}

@@ -26,7 +26,10 @@ from .records import item_span
 from .shared_desk import SharedDesk
 from .steps import Worked, work_on
 
-FLUSH_S = 0.5
+FLUSH_S = 2.0
+"""Between writes to the store, each of which costs as much as some hundred spans. What a killed run has not written is
+done again from kept replies, for nothing.
+"""
 LOADED_AT_ONCE = 32
 """Decisions whose runs are read in one pass over the store."""
 MAX_FAILURES = 5
@@ -58,6 +61,7 @@ class Standing:
 class _Loaded:
     item: Item
     case: Case
+    case_id: str
     start_ns: int
 
 
@@ -145,14 +149,14 @@ class Work:
         except (NotReplayableError, NotFoundError) as error:
             self._settle(item, ItemStatus.SKIPPED, {"note": error.message}, start_ns)
             return None
-        loaded = _Loaded(item, case, start_ns)
-        if case.id in self._done:
-            self._link_twin(loaded, self._done[case.id])
+        loaded = _Loaded(item, case, case.id, start_ns)
+        if loaded.case_id in self._done:
+            self._link_twin(loaded, self._done[loaded.case_id])
             return None
-        if case.id in self._twins:
-            self._twins[case.id].append(loaded)
+        if loaded.case_id in self._twins:
+            self._twins[loaded.case_id].append(loaded)
             return None
-        self._twins[case.id] = []
+        self._twins[loaded.case_id] = []
         return loaded
 
     def _with_model(self, case: Case) -> Case:
@@ -196,9 +200,9 @@ class Work:
         if self.desk.budget.is_exhausted:
             self.stopped = self.stopped or RunStatus.BUDGET
             return None
-        self._settle(loaded.item, ItemStatus.DONE, worked.to_json(), loaded.start_ns)
-        self._done[loaded.case.id] = worked
-        for twin in self._twins.pop(loaded.case.id, ()):
+        self._settle(loaded.item, ItemStatus.DONE, {"case_id": loaded.case_id, **worked.to_json()}, loaded.start_ns)
+        self._done[loaded.case_id] = worked
+        for twin in self._twins.pop(loaded.case_id, ()):
             self._link_twin(twin, worked)
         return worked
 
@@ -226,7 +230,7 @@ class Work:
 
     def _link(self, loaded: _Loaded, trace_id: str, span_id: str, note: str) -> None:
         outcome = {
-            "case_id": loaded.case.id, "target": loaded.case.target.label,
+            "case_id": loaded.case_id, "target": loaded.case.target.label,
             "linked": {"trace_id": trace_id, "span_id": span_id}, "note": note,
         }  # fmt: skip
         self._settle(loaded.item, ItemStatus.LINKED, outcome, loaded.start_ns)

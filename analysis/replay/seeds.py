@@ -9,6 +9,7 @@ from ..fields import value_at, with_values
 from ..parameters import HOLDERS
 
 PLACES = (("seed",), *((holder, "seed") for holder in HOLDERS.values()))
+_ROOTS = frozenset(place[0] for place in PLACES)
 
 
 def has_seed(request: Body) -> bool:
@@ -18,6 +19,8 @@ def has_seed(request: Body) -> bool:
 
 def with_seed_of_sample(request: Body, sample: int) -> Body:
     """Returns the request for one sample; without a seed, the request itself."""
+    if _ROOTS.isdisjoint(request):
+        return request
     found = [(place, seed) for place in PLACES if (seed := value_at(request, place)) is not None]
     return with_values(request, [(place, _derived(seed, sample)) for place, seed in found]) if found else request
 

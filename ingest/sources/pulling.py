@@ -4,13 +4,12 @@ The position is kept after what it stands behind is stored, never before: an imp
 was not stored yet, and loses nothing.
 """
 
-import gc
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..garbage import rare_collections
 from ..spans import LogRecord, Span, TraceId
 from .decoded import Reject
 from .positions import Positions
@@ -124,14 +123,3 @@ def _fetched_ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
         while (batch := following.result()) is not None:
             following = pool.submit(next, batches, None)
             yield batch
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Lets Python look for cycles seldom: what comes and goes here holds none, and looking takes long."""
-    usual = gc.get_threshold()
-    gc.set_threshold(100_000, 50, 50)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)

@@ -12,6 +12,7 @@ import json
 import sys
 import uuid
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class FunctionModel:
         self.endpoint = endpoint
         self.batch = 1
         self._function = function
+        self._is_async = inspect.iscoroutinefunction(function)
 
     @classmethod
     def load(cls, spec: str) -> "FunctionModel":
@@ -41,17 +43,17 @@ class FunctionModel:
         path = Path(file)
         if not file or not name or not path.is_file():
             raise UsageError(f"{spec!r} is not FILE:FUNCTION", hint="for example --model-fn agent.py:model")
-        function = getattr(_import(path), name, None)
+        fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        function = getattr(_import(path.resolve(), fingerprint), name, None)
         if not callable(function):
             raise UsageError(f"{file} has no function {name!r}")
-        fingerprint = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         return cls(function, endpoint=f"function:{path.resolve()}:{name}@{fingerprint}")
 
     async def complete(self, request: Body, count: int) -> Sequence[Completion]:
         """Returns one sample."""
         try:
             argument = _copy(request)
-            if inspect.iscoroutinefunction(self._function):
+            if self._is_async:
                 answer = await self._function(argument)
             else:
                 answer = await asyncio.to_thread(self._function, argument)
@@ -88,15 +90,17 @@ def identity_of(function: Callable[..., Any]) -> str:
     return f"{name}@{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
-def _import(path: Path) -> Any:
-    name = "whyspan_model_" + hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
+@lru_cache(maxsize=8)
+def _import(path: Path, fingerprint: str) -> Any:
+    """Returns the module; one that has not changed is imported once, for it may hold a model of its own."""
+    name = "whyspan_model_" + hashlib.sha256(str(path).encode()).hexdigest()[:12]
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise UsageError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     # A script finds its neighbours; so does a model function.
-    sys.path.insert(0, str(path.resolve().parent))
+    sys.path.insert(0, str(path.parent))
     try:
         spec.loader.exec_module(module)
     except Exception as error:  # the user's own code may raise anything

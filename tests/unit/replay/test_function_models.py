@@ -85,3 +85,13 @@ def test_functions_with_something_bound_to_them_are_new_models_each_time() -> No
     one = make("a")
     assert identity_of(one) != identity_of(one)
     assert identity_of(one) != identity_of(make("b"))
+
+
+def test_a_file_is_imported_again_only_when_it_has_changed(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("calls = []\ndef model(request):\n    calls.append(1)\n    return str(len(calls))\n")
+    first, again = (asyncio.run(FunctionModel.load(f"{path}:model").complete({}, 1)) for _ in range(2))
+    assert [c.reply.text for c in (*first, *again)] == ["1", "2"]
+    path.write_text(path.read_text() + "# changed\n")
+    (fresh,) = asyncio.run(FunctionModel.load(f"{path}:model").complete({}, 1))
+    assert fresh.reply.text == "1"
