@@ -21,7 +21,7 @@ from ..replay.models import ModelChoice
 from ..replay.prices import NO_PRICES
 from ..replay.reply_store import SqliteReplyStore
 from .exchanges import Exchange
-from .players import RECORDED, RULES, Player
+from .players import FUNCTIONS, RECORDED, RULES, WHY, Player
 
 T = TypeVar("T")
 FIRST_SAMPLE = 4 * STREAM_SIZE
@@ -61,7 +61,7 @@ class Engines:
     def check(self, players: Iterable[Player]) -> None:
         """Opens engines before anything is paid for; UsageError where the policy or the configuration has none."""
         for player in players:
-            if player.provider != RECORDED or (self.choice and player == self.proposer):
+            if player.provider not in (RECORDED, WHY) or (self.choice and player == self.proposer):
                 self.engine(player)
 
     async def ask(self, player: Player, request: Body, sample: int = 0, frozen: Case | None = None) -> Exchange:
@@ -85,12 +85,13 @@ class Engines:
     def is_free(self, player: Player) -> bool:
         """Whether a player is a function on this machine, which takes no tokens."""
         choice = self.choice if player == self.proposer else None
-        return bool(choice.model_fn) if choice else player.provider == RULES
+        return bool(choice.model_fn) if choice else player.provider in FUNCTIONS
 
     def engine(self, player: Player, frozen: Case | None = None) -> ReplayEngine:
         """Returns the engine that asks a player."""
         origin = (frozen.api, frozen.origin.provider, frozen.origin.base_url) if frozen else ()
-        key = repr((player.to_json(), player.folder, origin))
+        asked = frozen.id if frozen and player.provider == WHY else ""
+        key = repr((player.to_json(), player.folder, origin, asked))
         if key not in self._open:
             choice = self.choice if player == self.proposer else None
             self._admit(player, choice)

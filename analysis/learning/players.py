@@ -26,6 +26,7 @@ from ..replay.providers.function import FunctionModel
 from ..replay.vendors import VENDORS
 from ..targets import parse_target
 from ..yaml_files import Table
+from .investigator import BUDGET, Investigator
 
 COMMAND_LINES = {
     "claude-cli": ("claude", "-p", "--output-format", "text"),
@@ -36,6 +37,10 @@ RULES = "rules"
 """A Python function in a file, `model: FILE:FUNCTION`: needs no key and answers the same every time."""
 RECORDED = "recorded"
 """Frozen decisions are replayed on the model that made them."""
+WHY = "why"
+"""Says what caused a frozen decision of the rule-based `model`, found by experiment: a test of `why` itself."""
+FUNCTIONS = (RULES, WHY)
+"""Providers whose model is `FILE:FUNCTION`."""
 FIELDS = ("provider", "model", "system", "prompt", "parameters", "command", "url", "timeout_s")
 OUTPUT_LIMIT = 4096
 """Only where the API demands a limit."""
@@ -86,6 +91,8 @@ class Player:
         `frozen` is the decision to replay, where there is one. Raises UsageError or ConfigError, with what to
         configure, when there is no such model.
         """
+        if self.provider == WHY:
+            return self._investigator(frozen), Limits()
         if choice is not None or frozen is not None:
             choice, case = choice or choose_model(), frozen or self._case
             return choice.open(case), choice.limits(case)
@@ -100,6 +107,12 @@ class Player:
         if named:  # It is meant by its name, whatever recorded calls it is for.
             chosen = replace(chosen, entries=tuple(named))
         return chosen.open(self._case), chosen.limits(self._case)
+
+    def _investigator(self, frozen: Case | None) -> Provider:
+        if frozen is None:
+            raise UsageError("the provider why needs cases that are frozen decisions")
+        model = FunctionModel.load(str(self.folder / self.model))
+        return Investigator(model, frozen, int(self.parameters.get("budget", BUDGET)))
 
     @property
     def _case(self) -> Case:
@@ -123,7 +136,7 @@ def read_player(table: Table, *, also: Sequence[str] = ()) -> Player:
     provider = kinds[0] if kinds[0] != "provider" else table.choice("provider", provider_names())
     return Player(
         provider=provider,
-        model=table.text("model", "") if provider != RULES else table.text("model"),
+        model=table.text("model", None if provider in FUNCTIONS else ""),
         system=table.text("system", ""),
         prompt=table.text("prompt", ""),
         parameters=table.table("parameters").plain(),
@@ -137,7 +150,7 @@ def read_player(table: Table, *, also: Sequence[str] = ()) -> Player:
 def provider_names() -> list[str]:
     """Returns every provider that a file may name."""
     configured = [entry.name for entry in read_entries(load_section("providers"))]
-    return [RULES, RECORDED, *(name for v in VENDORS for name in v.names), *COMMAND_LINES, *configured]
+    return [*FUNCTIONS, RECORDED, *(name for v in VENDORS for name in v.names), *COMMAND_LINES, *configured]
 
 
 class CommandLine:

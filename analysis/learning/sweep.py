@@ -8,8 +8,9 @@
       tone: [short, warm]
       "provider,model": [[openai, gpt-5-mini], [anthropic, claude-haiku-4-5]]
 
-`provider`, `model`, `system` and `prompt` change who plays, `parameters.NAME` a setting of the model; any other name
-takes the place of that field of the input, and stands in prompts as `{{ variables.name }}`.
+`provider`, `model`, `system` and `prompt` change who plays, `parameters.NAME` a setting of the model, and `case` plays
+the case of that name alone; any other name takes the place of that field of the input, and stands in prompts as
+`{{ variables.name }}`.
 """
 
 import itertools
@@ -21,6 +22,7 @@ from typing import Any
 
 from ...ingest.calls import Json
 from ...ingest.errors import FormatError, UpstreamError
+from ...ingest.settings import nearest
 from ..canonical import digest
 from ..statistics.betting import mean_interval
 from ..yaml_files import Table, read_table
@@ -94,10 +96,14 @@ class Cell:
 def read_sweep(path: Path) -> Sweep:
     """Reads a file; FormatError names line and field of what is wrong."""
     table = read_table(path).only(FIELDS)
-    combinations = _combinations(table)
+    combinations, scenario = _combinations(table), _scenario(table, path)
+    named = [case.name for case in scenario.cases]
+    unknown = next((c["case"] for c in combinations if c.get("case", named[0]) not in named), None)
+    if unknown is not None:
+        table.table("variables").fail("case", f"there is no case {unknown!r}", hint=nearest(str(unknown), named))
     return Sweep(
         description=table.text("description", ""),
-        scenario=_scenario(table, path),
+        scenario=scenario,
         combinations=combinations,
         runs=table.whole("runs_per_combo", 1, least=1),
     )
@@ -175,7 +181,7 @@ async def _bench(bench: Bench, sweep: Sweep, cell: Cell) -> AsyncIterator[Bench]
 
 
 async def _play(bench: Bench, cell: Cell, sweep: Sweep, number: int) -> None:
-    cases = bench.scenario.cases
+    cases = _cases(bench.scenario, cell.variables)
     case = cases[number % len(cases)]
     changed = {k: v for k, v in cell.variables.items() if k in case.input}
     case = replace(case, input={**case.input, **changed})
@@ -185,6 +191,10 @@ async def _play(bench: Bench, cell: Cell, sweep: Sweep, number: int) -> None:
         cell.errors.append(error.message)
         return
     cell.plays.append(play)
+
+
+def _cases(scenario: Scenario, variables: Mapping[str, Json]) -> list[ScenarioCase]:
+    return [case for case in scenario.cases if variables.get("case", case.name) == case.name]
 
 
 def _player(player: Player, variables: Mapping[str, Json]) -> Player:
