@@ -46,6 +46,14 @@ judge: {provider: rules, model: "judge.py:judge"}
 """
 
 
+STUBBORN = """\
+  - id: write
+    task: Write it.
+    retries: 5
+    verifier: {type: predicate, predicate: "always text:/1.4/"}
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -108,6 +116,84 @@ def test_a_budget_ends_a_mission_until_it_is_raised(folder: Path, capsys: pytest
         assert run_query(store, "SELECT status FROM missions").rows == (("budget",),)
     assert main(words) == ExitCode.OK
     assert len(calls(folder)) == 5
+
+
+def stops(store: Store, columns: str) -> tuple[Any, ...]:
+    (row,) = run_query(store, f"SELECT {columns} FROM missions").rows
+    return tuple(row)
+
+
+def test_a_budget_counts_over_all_the_times_that_a_mission_is_carried_out(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limited = MISSION.replace("steps:\n", "budget: {calls: 3}\nsteps:\n", 1)
+    (folder / "mission.yaml").write_text(limited)
+    assert main(["mission", "run", "--mission-file", "mission.yaml"]) == ExitCode.BUDGET
+    said = capsys.readouterr().err
+    assert "whyspan mission resume notes" in said
+    assert len(calls(folder)) == 3
+    assert main(["mission", "resume", "notes"]) == ExitCode.BUDGET
+    assert len(calls(folder)) == 3
+    (folder / "mission.yaml").write_text(limited.replace("calls: 3", "calls: 6"))
+    assert main(["mission", "resume", "notes"]) == ExitCode.OK
+    with Store.open(".whyspan") as store:
+        assert stops(store, "status, calls") == ("done", 6)  # five of the proposer, one of the judge
+
+
+def test_seconds_count_over_all_the_times_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "model.py").write_text(MODEL.replace("SLEEP", "0.4"))
+    slow = MISSION.replace("steps:\n", "budget: {seconds: 0.6}\nsteps:\n", 1)
+    (folder / "mission.yaml").write_text(slow)
+    for command in (["run", "--mission-file", "mission.yaml"], ["resume", "notes"], ["resume", "notes"]):
+        assert main(["mission", *command]) == ExitCode.BUDGET
+        assert "seconds have passed: " in capsys.readouterr().err
+    with Store.open(".whyspan") as store:
+        assert stops(store, "seconds")[0] < 1.2  # the last times ended at once
+    assert len(calls(folder)) <= 4
+
+
+def test_every_model_call_of_a_mission_is_a_span(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mission(capsys, "run", "--mission-file", "mission.yaml")
+    with Store.open(".whyspan") as store:
+        kinds = run_query(
+            store,
+            "SELECT coalesce(attr(attributes, 'whyspan.kind'), 'call') AS kind, operation, count(*) FROM spans "
+            "GROUP BY ALL ORDER BY kind",
+        ).rows
+        steps = run_query(
+            store,
+            "SELECT DISTINCT parent.name FROM llm_calls JOIN spans AS parent ON parent.span_id = "
+            "llm_calls.parent_span_id ORDER BY 1",
+        ).rows
+    assert kinds == (
+        ("call", "chat", 6), ("mission", "invoke_workflow", 1), ("step", "invoke_agent", 5),
+        ("verifier", "evaluate", 5),
+    )  # fmt: skip
+    assert [name for (name,) in steps] == ["step check", "step list", "step thanks", "step write"]
+    assert main(["calls", "last", "--json"]) == ExitCode.OK
+    grades = [json.loads(line)["completeness"]["grade"] for line in capsys.readouterr().out.splitlines()]
+    assert grades == ["exact"] * 5  # the judge's call is no decision of the agent
+
+
+def test_another_attempt_at_the_same_prompt_is_another_sample(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "model.py").write_text(MODEL.replace("time.sleep(SLEEP)", "if len(CALLS()) > 3: return '1.4'").replace(
+        "def work", "def CALLS():\n    return pathlib.Path(__file__).with_name('calls.txt').read_text().splitlines()"
+        "\n\ndef work"))  # fmt: skip
+    lone = "name: n\nproposer: {provider: rules, model: 'model.py:work'}\nsteps:\n" + STUBBORN
+    (folder / "mission.yaml").write_text(lone)
+    steps = mission(capsys, "run", "--mission-file", "mission.yaml")
+    assert steps["write"]["output"] == "1.4"
+    assert len(calls(folder)) == 4
+
+
+def test_a_step_without_a_checkpoint_is_verified_again(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mission.yaml").write_text(MISSION.replace("task: List changes.", "checkpoint: false, task: List it."))
+    mission(capsys, "run", "--mission-file", "mission.yaml")
+    steps = mission(capsys, "resume", "notes")
+    assert {name: step["resumed"] for name, step in steps.items()} == {
+        "list": False, "thanks": True, "write": True, "check": True,
+    }  # fmt: skip
+    assert len(calls(folder)) == 5  # the answer was paid for
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ class Environment:
     def reset(self, given: dict[str, Any]) -> dict[str, str]:
         """Begins with Ana."""
         self.free = {"ana": given["ana"], "ben": given["ben"]}
-        self.speaker, self.hour = "ana", None
+        self.speaker = "ana"
+        self.hour: int | None = None
         return self._ask("ana", "")
 
     def step(self, action: dict[str, Any]) -> dict[str, str] | None:

@@ -6,10 +6,12 @@ place and the number of documents differ.
 
 import json
 import random
+import runpy
 import sys
+from pathlib import Path
 from typing import Any
 
-from model import PLANTED
+PLANTED: str = runpy.run_path(str(Path(__file__).with_name("model.py")))["PLANTED"]
 
 SENTENCES = (
     "The office is closed on Friday.",
