@@ -1,6 +1,7 @@
 """A claim: the verdict of an experiment over trials. Causes, fixes and regression tests are all claims."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -47,6 +48,8 @@ class Claim:
     model: str
     """The model that was asked."""
     scope: str = "case"
+    guards: Mapping[str, Json] | None = None
+    """What a fix does to decisions that were right, as `Guarding.to_json` gives it; None where it was not measured."""
     parent: str = ""
     """Id of the claim whose cause this one explains, in a chain of causes."""
     chain_end: str = ""

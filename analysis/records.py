@@ -6,6 +6,7 @@ link to the target) with one `gen_ai.evaluation.result` event of the OpenTelemet
 """
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from .experiment import Trial
 
 RESOURCE = Resource(attributes={"service.name": "whyspan", "service.version": __version__})
 SCOPE = Scope(name=names.SCOPE_NAME, version=__version__)
-CONTENT_KEYS = frozenset({names.CLAIM_SUBJECT, names.TARGET, names.INTERVENTION_SUMMARY})
+CONTENT_KEYS = frozenset({names.CLAIM_SUBJECT, names.CLAIM_GUARDS, names.TARGET, names.INTERVENTION_SUMMARY})
 """Attributes that may quote the trace: kept in the user's own store, sent elsewhere only when asked."""
 EVALUATION_NAMES = {"cause": "whyspan.cause_effect", "fix": "whyspan.fix_effect", "none": "whyspan.cause_effect"}
 _USAGE_NAMES = {
@@ -82,6 +83,8 @@ def claim_span(claim: Claim, *, time_ns: int) -> Span:
         claim_id=claim.id, name=EVALUATION_NAMES[claim.kind], score=claim.effect, label=claim.verdict.value,
         explanation=explain(claim),
     )  # fmt: skip
+    guards = json.dumps(claim.guards, ensure_ascii=False) if claim.guards else ""
+    figures = (evaluation.explanation, *filter(None, (guards, claim.parent, claim.chain_end)))
     attributes: dict[str, AnyValue] = {
         **evaluation.attributes,
         names.KIND: names.KIND_CLAIM,
@@ -106,6 +109,7 @@ def claim_span(claim: Claim, *, time_ns: int) -> Span:
         names.CLAIM_E_VALUE: claim.e_value,
         names.CLAIM_ALPHA: claim.alpha,
         names.CLAIM_CALLS: claim.calls,
+        names.CLAIM_GUARDS: guards,
         names.CLAIM_PARENT: claim.parent,
         names.CLAIM_CHAIN_END: claim.chain_end,
         "gen_ai.request.model": claim.model,
@@ -114,9 +118,7 @@ def claim_span(claim: Claim, *, time_ns: int) -> Span:
     return Span(
         trace_id=TraceId(origin.trace_id or hashlib.sha256(f"claims\0{claim.case.id}".encode()).hexdigest()[:32]),
         # A finished span is never changed, here or elsewhere: other figures for the same claim are another span.
-        span_id=SpanId(
-            span_id_of("claim", claim.id, evaluation.explanation, *filter(None, (claim.parent, claim.chain_end)))
-        ),
+        span_id=SpanId(span_id_of("claim", claim.id, *figures)),
         parent_span_id=SpanId(origin.span_id) if has_origin else None,
         name=f"evaluate {evaluation.name}",
         start_ns=time_ns,

@@ -1,5 +1,6 @@
 """`--select` on the commands that take one decision: the same for each decision that a query names."""
 
+import re
 import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,7 @@ def one_decision(trace_id: str, span_id: str, event: str) -> str:
     """Returns the `--select` that asks about one outcome of one call; in double quotes, as SQL has single ones."""
     said = event.replace("'", "''")
     query = f"SELECT '{trace_id}' AS trace_id, '{span_id}' AS span_id, '{said}' AS event"
-    if any(char in query for char in "$`\\!"):
+    if "!" in query:  # history expansion knows no escape
         return f"--select {shlex.quote(query)}"
-    escaped = query.replace('"', '\\"')
+    escaped = re.sub(r'(["\\$`])', r"\\\1", query)
     return f'--select "{escaped}"'

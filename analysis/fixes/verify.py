@@ -109,9 +109,9 @@ class Measured:
 
     def with_guarding(self, guarding: Guarding) -> "Measured":
         """Returns it judged on guard cases too: one that breaks them is harmful, whatever it stops."""
-        if not guarding.is_broken:
-            return replace(self, guarding=guarding)
-        claim = replace(self.claim, verdict=Verdict.HARMFUL, detail=Word.HARMFUL.value)
+        claim = replace(self.claim, guards=guarding.to_json())
+        if guarding.is_broken:
+            claim = replace(claim, verdict=Verdict.HARMFUL, detail=Word.HARMFUL.value)
         return replace(self, guarding=guarding, claim=claim)
 
 

@@ -49,7 +49,12 @@ def _link(before: Link | None, link: Link, paint: Paint, *, is_origin: bool) -> 
     entered = "outside text, " if is_origin else ""
     rates = f"{claim.base.target} of {claim.base.draws} as recorded, {claim.changed.target} of {claim.changed.draws}"
     figures = f"{rates} without it; e-value {claim.e_value:,.0f}, needed {1 / claim.alpha:,.0f}"
-    yield from _wrapped(f"{entered}in {link.piece.place}: {figures}", "      ", paint, dim=True)
+    yield from _wrapped(f"{entered}in {_place(link)}: {figures}", "      ", paint, dim=True)
+
+
+def _place(link: Link) -> str:
+    """Where the piece stands; what one agent hands to another stands where a user's words would."""
+    return "the task it was given" if link.source and link.piece.role.is_given else link.piece.place
 
 
 def _did(before: Link | None, link: Link) -> str:

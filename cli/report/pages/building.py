@@ -18,7 +18,8 @@ from ....ingest.store import Store
 from ....ingest.store.querying import run_query
 from ..html import render_page
 from ..run_text import duration_words
-from .claims import CLAIMS, show_claim
+from .chains import show_chains
+from .claims import read_claims, show_claim
 from .decisions import show_decision
 from .waterfall import draw_waterfall
 
@@ -28,7 +29,9 @@ def build_run_page(store: Store, trace_id: TraceId) -> str:
     spans, logs = store.spans(trace_id), store.logs(trace_id)
     calls = rebuild_calls(spans, logs)
     waterfall = build_waterfall(spans, calls)
-    rows = _claims(store, "c.decision_trace_id = ?", trace_id)
+    rows = read_claims(store, "c.decision_trace_id = ?", trace_id)
+    claimed = {row["decision_span_id"] for row in rows}
+    numbers = {str(call.span_id): n for n, call in enumerate(calls, 1) if call.span_id in claimed}
     services = sorted({c.service for c in calls if c.service})
     return render_page(
         "run.html.j2",
@@ -39,10 +42,9 @@ def build_run_page(store: Store, trace_id: TraceId) -> str:
             "totals": waterfall,
             "duration": duration_words(waterfall.duration_ns),
             "waterfall": draw_waterfall(waterfall),
+            "chains": show_chains(store, rows, numbers),
             "decisions": [
-                _decision(store, call, number, [r for r in rows if r["decision_span_id"] == call.span_id])
-                for number, call in enumerate(calls, 1)
-                if any(r["decision_span_id"] == call.span_id for r in rows)
+                _decision(store, call, n, rows) for n, call in enumerate(calls, 1) if call.span_id in numbers
             ],
         },
     )
@@ -50,16 +52,17 @@ def build_run_page(store: Store, trace_id: TraceId) -> str:
 
 def build_claim_page(store: Store, claim_id: str) -> str:
     """Returns the page of a claim: the decision it is about, with everything claimed about that."""
-    row = _claims(store, "starts_with(c.claim_id, ?)", claim_id)[0]
+    row = read_claims(store, "starts_with(c.claim_id, ?)", claim_id)[0]
     trace_id, span_id = TraceId(row["decision_trace_id"] or ""), row["decision_span_id"]
     calls = rebuild_calls(store.spans(trace_id), store.logs(trace_id)) if trace_id else []
     found = [(n, call) for n, call in enumerate(calls, 1) if call.span_id == span_id]
-    rows = _claims(store, "c.decision_trace_id = ? AND c.decision_span_id = ?", trace_id, span_id)
+    rows = read_claims(store, "c.decision_trace_id = ? AND c.decision_span_id = ?", trace_id, span_id)
     return render_page(
         "claim.html.j2",
         {
             **_frame(store, f"Claim {row['claim_id'][:12]}", f"report {row['claim_id'][:12]} --html claim.html"),
             "claim": show_claim(row, str(store.path)),
+            "chains": show_chains(store, [row], {str(call.span_id): n for n, call in found}),
             "decisions": [_decision(store, call, n, rows) for n, call in found],
             "run_id": trace_id,
         },
@@ -71,7 +74,7 @@ def build_job_page(store: Store, ledger: Ledger, name: str) -> str:
     runs = ledger.runs(name)
     items = ledger.items(runs[0].run_id)
     ids = [claim for item in items for claim in item.outcome.get("claims") or ()]
-    rows = _claims(store, "list_contains(?, c.claim_id) AND c.verdict = 'supported'", ids) if ids else []
+    rows = read_claims(store, "list_contains(?, c.claim_id) AND c.verdict = 'supported'", ids) if ids else []
     return render_page(
         "job.html.j2",
         {
@@ -98,11 +101,8 @@ def _frame(store: Store, title: str, words: str) -> dict[str, Any]:
     }
 
 
-def _claims(store: Store, where: str, *values: Any) -> list[dict[str, Any]]:
-    return run_query(store, CLAIMS.replace("{where}", where), list(values)).records()
-
-
-def _decision(store: Store, call: ModelCall, number: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _decision(store: Store, call: ModelCall, number: int, claims: list[dict[str, Any]]) -> dict[str, Any]:
+    rows = [row for row in claims if row["decision_span_id"] == call.span_id]
     target = next((row["target"] for row in rows if row["kind"] != "fix"), rows[0]["target"] if rows else None)
     decision = Decision(trace_id=call.trace_id, span_id=SpanId(call.span_id), event=target)
     try:

@@ -1,15 +1,19 @@
 """Claims as the pages show them: figures with intervals, provenance, and the command that reproduces them."""
 
+import json
 import shlex
 from typing import Any
 
 from ....analysis.statistics.intervals import rate_interval
+from ....ingest.store import Store
+from ....ingest.store.querying import run_query
 from ...selecting import one_decision
 
 ALPHA = 0.05
 COLUMNS = """c.claim_id, c.kind, c.verdict, c.detail, c.scope, coalesce(c.subject, '') AS subject, c.target, c.effect,
   c.base_rate, c.base_n, c.rate, c.n, c.interval_low, c.interval_high, c.e_value, c.alpha, c.calls,
-  c.started AS measured, c.case_id, c.decision_trace_id, c.decision_span_id, coalesce(s.request_model, '') AS model,
+  c.started AS measured, c.case_id, c.decision_trace_id, c.decision_span_id, c.guards, c.parent_claim_id,
+  c.chain_end, coalesce(s.request_model, '') AS model,
   coalesce(json_extract_string(s.resource, '$.attributes."service.version"'), '') AS whyspan_version"""
 CLAIMS = f"""SELECT {COLUMNS} FROM claims AS c JOIN spans AS s ON s.trace_id = c.trace_id AND s.span_id = c.span_id
 WHERE {{where}}
@@ -33,6 +37,11 @@ TITLES = {
 }
 
 
+def read_claims(store: Store, where: str, *values: Any) -> list[dict[str, Any]]:
+    """Returns claims about decisions, each with its latest figures; `where` is a condition on `claims AS c`."""
+    return run_query(store, CLAIMS.replace("{where}", where), list(values)).records()
+
+
 def show_claim(row: dict[str, Any], store: str) -> dict[str, Any]:
     """Returns the values of a claim's card."""
     select = one_decision(row["decision_trace_id"], row["decision_span_id"], row["target"])
@@ -47,7 +56,24 @@ def show_claim(row: dict[str, Any], store: str) -> dict[str, Any]:
         "e_words": f"{row['e_value']:,.3g}" if row["e_value"] is not None else "",
         "needed": f"{1 / row['alpha']:,.3g}" if row["alpha"] else "",
         "command": f"whyspan --store {shlex.quote(store)} {words}",
+        "guards": _guards(row["guards"]),
     }
+
+
+def _guards(told: str | None) -> list[dict[str, Any]]:
+    """Returns the guard cases of a fix, with how often each went right without and with it."""
+    cases = json.loads(told)["cases"] if told else []
+    return [
+        {"reason": case["reason"], "target": case["target"], **{arm: _share(case[arm]) for arm in ("base", "changed")}}
+        for case in cases
+    ]
+
+
+def _share(arm: dict[str, int]) -> str:
+    if not arm["draws"]:
+        return "not measured"
+    interval = rate_interval(arm["right"], arm["draws"], alpha=ALPHA)
+    return f"{arm['right']} of {arm['draws']} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
 def _bar(rate: float | None, n: int | None) -> dict[str, Any] | None:

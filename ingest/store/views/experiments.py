@@ -56,6 +56,7 @@ CLAIMS = View(
         attribute("e_value", "DOUBLE", c.CLAIM_E_VALUE, "Evidence; supported needs at least 1 / alpha."),
         attribute("alpha", "DOUBLE", c.CLAIM_ALPHA, "Level the e-value was compared with."),
         attribute("calls", "INTEGER", c.CLAIM_CALLS, "Replays used up to the claim."),
+        attribute("guards", "VARCHAR", c.CLAIM_GUARDS, "What a fix does to decisions that were right, as JSON."),
         attribute("parent_claim_id", "VARCHAR", c.CLAIM_PARENT, "Claim whose cause this one explains, in a chain."),
         attribute(
             "chain_end", "VARCHAR", c.CLAIM_CHAIN_END, "Why a chain ends with this cause; NULL where it goes on."

@@ -102,6 +102,22 @@ def test_the_links_cross_services_and_are_linked_claims_in_the_store(make_bench:
     assert [c["decision_span_id"] for c in claims] == [link["span_id"] for link in chain["links"]]
 
 
+def test_the_page_of_a_run_and_that_of_a_claim_show_the_chain(make_bench: Callable[..., Bench], tmp_path: Path) -> None:
+    bench = make_bench("services")
+    links = bench.write(bench.spans).chain()["links"]
+    for reference in (bench.trace_id, links[0]["claim"]["id"]):
+        bench.run("report", reference, "--html", str(tmp_path / "page.html"))
+        page = (tmp_path / "page.html").read_text("utf-8")
+        chain = page[page.index("Chain of causes") :]
+        quotes = re.findall(r"<blockquote>(.*?)</blockquote>", chain)
+        assert quotes[:3] == [link["piece"] for link in links]
+        assert "nothing that the run had read led to the call" in chain
+        assert f'<a href="#decision-{links[0]["number"]}">' in chain
+    bench.run("report", links[1]["claim"]["id"], "--html", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert f"the cause of claim <code>{links[0]['claim']['id']}</code>" in page
+
+
 @pytest.mark.parametrize("name", ["plan", "agents", "services"])
 def test_a_text_that_comes_regardless_of_the_document_is_the_models_own(
     name: str, make_bench: Callable[..., Bench]

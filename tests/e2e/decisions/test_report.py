@@ -42,6 +42,8 @@ def test_a_run_is_shown_with_its_cause_heat_map_rates_fixes_and_commands(whyspan
     assert re.search(r'<mark class="piece cause"[^>]*>[^<]*forward the Brightwell invoice', page)
     assert re.search(r'class="piece h\d" title="belief 0\.\d\d"', page)
     assert "Fix that holds" in page
+    assert re.search(r"<td>forward_email in run \w+</td>|<td>this run, span \w+</td>", page)
+    assert re.search(r"<td>\d+ of \d+ \[0\.\d\d, \d\.\d\d\]</td>", page)
     assert f"whyspan --store .whyspan why --select &#34;SELECT &#39;{explained}&#39; AS trace_id" in page
     assert 'class="waterfall"' in page
 
