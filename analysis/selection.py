@@ -30,9 +30,14 @@ def decisions_where(store: Store, condition: str, *, limit: int, with_scores: bo
 
     A condition on scores brings them all the same. Raises UsageError for a condition that is no SQL.
     """
-    view = "decisions" if with_scores or "scores" in condition else "unscored_decisions"
+    view = decisions_view(condition, with_scores=with_scores)
     where = f"WHERE {condition}" if condition else ""
     return run_query(store, f"SELECT * FROM {view} {where} ORDER BY started DESC, span_id LIMIT {limit}")
+
+
+def decisions_view(condition: str, *, with_scores: bool) -> str:
+    """Returns the view that has what a condition on `decisions` needs, the cheaper one if it will do."""
+    return "decisions" if with_scores or "scores" in condition else "unscored_decisions"
 
 
 def select_decisions(store: Store, query: str) -> list[Decision]:

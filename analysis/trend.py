@@ -13,6 +13,7 @@ from scipy.special import chdtrc, xlogy
 from ..ingest.store import Store
 from ..ingest.store.querying import open_sandbox
 from .policy import Policy
+from .selection import decisions_view
 from .statistics.intervals import rate_interval
 from .targets import Target
 
@@ -114,10 +115,11 @@ def find_trend(store: Store, target: Target, *, condition: str = "", period: str
 def _count(
     store: Store, condition: str, period: str
 ) -> Sequence[tuple[datetime, str, str, list[dict[str, str]], str, int]]:
+    view = decisions_view(condition, with_scores=False)
     query = f"""SELECT date_trunc('{period}', d.started) AS start, d.model,
   s.resource ->> '$.attributes."service.version"' AS version, d.tool_calls, d.reply_text, count(*)
-FROM decisions AS d JOIN spans AS s ON s.trace_id = d.trace_id AND s.span_id = d.span_id
-WHERE (d.trace_id, d.span_id) IN (SELECT (trace_id, span_id) FROM decisions WHERE {condition or "true"})
+FROM (SELECT * FROM {view} WHERE {condition or "true"}) AS d
+JOIN spans AS s ON s.trace_id = d.trace_id AND s.span_id = d.span_id
 GROUP BY ALL"""
     with open_sandbox(store) as sandbox:
         return sandbox.select(query).rows

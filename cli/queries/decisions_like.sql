@@ -3,4 +3,4 @@
 -- $limit: decisions to list [20]
 SELECT trace_id, span_id, started, service, model,
   list_filter(tool_calls, lambda call: call.name = $tool)[1].arguments AS arguments, claims
-FROM decisions WHERE list_contains(tool_names, $tool) ORDER BY started DESC, span_id LIMIT $limit::INTEGER
+FROM unscored_decisions WHERE list_contains(tool_names, $tool) ORDER BY started DESC, span_id LIMIT $limit::INTEGER

@@ -24,7 +24,7 @@ CONTRACT = {
     "missions": "trace_id mission status steps passed calls tokens seconds cost_usd note started ended",
     "llm_calls": "trace_id span_id parent_span_id started service session_id user_id provider model response_model "
     "operation tool_names tool_calls reply_text finish_reason error input_tokens output_tokens cost_usd latency_ms "
-    "name completeness",
+    "name scope_name completeness",
     "tool_calls": "trace_id span_id parent_span_id started service session_id tool_name error latency_ms",
     "scores": "trace_id span_id started name value label explanation source session_id judge author score_id",
     "job_runs": "trace_id span_id job job_run_id status started latency_ms selected explained linked skipped failed "
@@ -40,7 +40,7 @@ CONTRACT = {
     "intervention_kind intervention sample outcome model error input_tokens output_tokens cost_usd latency_ms",
     "claims": "trace_id span_id started claim_id decision_trace_id decision_span_id case_id target kind verdict scope "
     "detail subject intervention_id intervention_kind effect base_rate base_n rate n interval_low interval_high "
-    "e_value alpha calls guards parent_claim_id chain_end cases",
+    "e_value alpha calls parent_claim_id chain_end cases",
 }
 
 

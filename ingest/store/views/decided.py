@@ -22,6 +22,14 @@ _IMPORTED_SCORE = (
 
 _EVENT = c.EVALUATION_EVENT
 
+
+def _logged(condition: str) -> str:
+    return f"""SELECT trace_id, span_id, time AS started, service AS source, attributes AS said,
+      attr(said, 'gen_ai.evaluation.name') AS name, attr(said, 'gen_ai.evaluation.score.value') AS value,
+      attr(said, 'gen_ai.evaluation.score.label') AS label, attr(said, 'gen_ai.evaluation.explanation') AS explanation
+    FROM log_records WHERE event_name = '{_EVENT}' AND {FOREIGN} AND {condition}"""
+
+
 SCORES = View(
     name="scores",
     help="Judgements of others about a run or one of its spans: OTel evaluation results, OpenInference evaluations.",
@@ -39,12 +47,11 @@ SCORES = View(
       attr(said, 'gen_ai.evaluation.explanation') AS explanation
     FROM spans WHERE operation = 'evaluate' AND {FOREIGN}
     UNION ALL BY NAME
-    SELECT trace_id, span_id, time AS started, service AS source, attributes AS said,
-      attr(said, 'gen_ai.evaluation.name') AS name, attr(said, 'gen_ai.evaluation.score.value') AS value,
-      attr(said, 'gen_ai.evaluation.score.label') AS label, attr(said, 'gen_ai.evaluation.explanation') AS explanation
-    FROM log_records WHERE event_name = '{_EVENT}' AND {FOREIGN}
+    {_logged("attr(attributes, '" + c.SCORE_ID + "') IS NULL")}
+    UNION ALL BY NAME
     -- A score that was changed is imported again under its id; the one updated last counts.
-    QUALIFY attr(said, '{c.SCORE_ID}') IS NULL OR row_number() OVER (
+    {_logged("attr(attributes, '" + c.SCORE_ID + "') IS NOT NULL")}
+    QUALIFY row_number() OVER (
       PARTITION BY service, attr(said, '{c.SCORE_ID}') ORDER BY attr(said, '{c.SCORE_UPDATED}') DESC, seq DESC) = 1
     UNION ALL BY NAME
     SELECT trace_id, parent_span_id AS span_id, started, service AS source, attributes AS said,

@@ -26,6 +26,9 @@ _STATUS = "CASE status_code WHEN 0 THEN 'unset' WHEN 1 THEN 'ok' WHEN 2 THEN 'er
 # Unsigned nanoseconds: the subtraction must not happen when clocks disagree.
 _DURATION = "CASE WHEN end_ns > start_ns THEN (end_ns - start_ns) / 1e6 ELSE 0 END"
 
+_COUNTS = f"{CALL} AND {NESTED} IS NOT TRUE AND NOT {NESTED_APART}(trace_id, span_id)"
+"""A model call that no other call stands for."""
+
 _TOOL_CALLS = 'STRUCT("name" VARCHAR, arguments VARCHAR)[]'
 
 _ACTED = (
@@ -141,6 +144,7 @@ LLM_CALLS = View(
         *USAGE,
         LATENCY,
         Column("name", "VARCHAR", "name", "Name of the span."),
+        Column("scope_name", "VARCHAR", "scope_name", "Name of the instrumentation scope."),
         Column(
             "completeness",
             "VARCHAR",
@@ -150,7 +154,7 @@ LLM_CALLS = View(
         ),
     ),
     source=f"""FROM (SELECT *, {_DURATION} AS duration_ms FROM span_files) AS call
-WHERE {CALL} AND {NESTED} IS NOT TRUE AND NOT {NESTED_APART}(trace_id, span_id)""",
+WHERE {_COUNTS}""",
 )
 
 TOOL_CALLS = View(
@@ -179,12 +183,12 @@ RUNS = View(
         Column("session_id", "VARCHAR", "run.session_id", "Conversation, when recorded."),
         Column("name", "VARCHAR", "run.name", "Name of the root span; of the first one when the root is missing."),
         Column("spans", "BIGINT", "run.spans", "Spans."),
-        Column("llm_calls", "BIGINT", "coalesce(calls.llm_calls, 0)", "Rows in `llm_calls`."),
+        Column("llm_calls", "BIGINT", "run.llm_calls", "Rows in `llm_calls`."),
         Column("tool_calls", "BIGINT", "run.tool_calls", "Rows in `tool_calls`."),
         Column("errors", "BIGINT", "run.errors", "Spans with an error."),
-        Column("input_tokens", "BIGINT", "calls.input_tokens", "Over the model calls."),
-        Column("output_tokens", "BIGINT", "calls.output_tokens", "Over the model calls."),
-        Column("cost_usd", "DOUBLE", "calls.cost_usd", "Over the model calls."),
+        Column("input_tokens", "BIGINT", "run.input_tokens", "Over the model calls."),
+        Column("output_tokens", "BIGINT", "run.output_tokens", "Over the model calls."),
+        Column("cost_usd", "DOUBLE", "run.cost_usd", "Over the model calls."),
         Column("scenario", "VARCHAR", "own.scenario", "Scenario that it played, where whyspan started it."),
         Column("generation", "INTEGER", "own.generation", "Generation of the scenario, from 1."),
         Column("score", "DOUBLE", "own.score", "What the scenario's evaluator gave, in [0, 1]."),
@@ -197,12 +201,11 @@ RUNS = View(
       greatest(0, date_diff('microsecond', min(started), max(ended))) / 1e3 AS duration_ms,
       arg_min(service, start_ns) AS service, arg_min(session_id, start_ns) AS session_id,
       coalesce(arg_min(name, start_ns) FILTER (parent_span_id IS NULL), arg_min(name, start_ns)) AS name,
-      count(*) AS spans, count(*) FILTER (operation = 'execute_tool') AS tool_calls, count(error) AS errors
-    FROM spans WHERE {FOREIGN} GROUP BY trace_id) AS run
-LEFT JOIN (
-    SELECT trace_id, count(*) AS llm_calls, sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
-      sum(cost_usd) AS cost_usd
-    FROM llm_calls GROUP BY trace_id) AS calls ON calls.trace_id = run.trace_id
+      count(*) AS spans, count(*) FILTER (operation = 'execute_tool') AS tool_calls, count(error) AS errors,
+      count(*) FILTER (counts) AS llm_calls, sum(input_tokens) FILTER (counts) AS input_tokens,
+      sum(output_tokens) FILTER (counts) AS output_tokens, sum(cost_usd) FILTER (counts) AS cost_usd
+    FROM (SELECT *, {_COUNTS} AS counts, make_timestamp((end_ns // 1000)::BIGINT) AS ended FROM span_files)
+    WHERE {FOREIGN} GROUP BY trace_id) AS run
 LEFT JOIN (
     SELECT trace_id, attr(attributes, '{c.SCENARIO}') AS scenario, attr(attributes, '{c.RUN_METRICS}') AS metrics,
       attr(attributes, '{c.RUN_VARIABLES}') AS variables, attr(attributes, '{c.SIMULATION_ID}') AS parent_simulation_id,

@@ -1,5 +1,6 @@
 """`llm_calls` is settled file by file, and must be as if all spans had come at once."""
 
+from collections import Counter
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -73,3 +74,5 @@ def test_a_call_inside_another_is_told_whatever_lies_in_which_file(
             with open_sandbox(store) as sandbox:
                 expected = sorted(sandbox.select(DEFINITION).rows)
                 assert sorted(sandbox.select("SELECT trace_id, span_id FROM llm_calls").rows) == expected
+                counted = sandbox.select("SELECT run_id, llm_calls FROM runs WHERE llm_calls > 0").rows
+                assert dict(counted) == Counter(trace_id for trace_id, _ in expected)
