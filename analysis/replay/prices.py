@@ -26,6 +26,19 @@ def cost_usd(prices: PriceList, usage: Usage, model: str, url: str) -> float | N
     return None if price is None else price.cost_usd(usage)
 
 
+def has_listed_prices(url: str) -> bool:
+    """Whether the public list has prices for the models of an endpoint."""
+    if not url.startswith("https://"):
+        return False
+    from genai_prices.data_snapshot import get_snapshot  # Half a second: it brings pydantic.
+
+    try:
+        get_snapshot().find_provider(None, None, url)
+    except LookupError:
+        return False
+    return True
+
+
 @lru_cache(maxsize=256)
 def _listed(model: str, url: str) -> Price | None:
     if not url.startswith("https://"):

@@ -44,6 +44,12 @@ def test_the_shipped_example_goes_through_every_command(folder: Path, capsys: py
     assert document(capsys, "knowledge show --scenario support")["lessons"][0]["status"] == "active"
     assert output(capsys, "knowledge prune --scenario support") == "removed: nothing\n"
 
+    assert document(capsys, "knowledge branch --scenario support --name bold")["branches"] == ["support@bold"]
+    assert document(capsys, "knowledge branch --scenario support")["branches"] == ["support@bold"]
+    bold = document(capsys, "run --scenario support@bold --knowledge-strategy aggressive")
+    assert bold["trace_id"] != run["trace_id"]
+    assert document(capsys, "knowledge diff --scenario support@bold --with support")["changes"] == []
+
     (folder / "sweep.yaml").write_text(SWEEP)
     sweep = document(capsys, "simulate --config sweep.yaml")
     assert [c["mean"] for c in sweep["combinations"]] == [1.0, 0.5]

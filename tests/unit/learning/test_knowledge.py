@@ -9,9 +9,10 @@ from whyspan.analysis.attribution.problem import Tally
 from whyspan.analysis.cases import Case
 from whyspan.analysis.claims import Claim, Verdict
 from whyspan.analysis.interventions import InsertRule, intervention_id
-from whyspan.analysis.learning.knowledge import Knowledge, open_knowledge
+from whyspan.analysis.learning.knowledge import Knowledge, branches, make_branch, open_knowledge
 from whyspan.analysis.learning.lessons import Lesson
-from whyspan.analysis.learning.playbook import Status
+from whyspan.analysis.learning.playbook import Status, changes
+from whyspan.analysis.learning.run_state import start_run
 from whyspan.analysis.records import claim_span
 from whyspan.analysis.targets import parse_target
 from whyspan.ingest.calls import Api
@@ -56,3 +57,38 @@ def test_two_processes_never_work_on_one_scenario(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     with open_knowledge("s"), pytest.raises(UsageError, match="another process"), open_knowledge("s"):
         pass
+
+
+def test_a_branch_goes_on_from_what_was_learned_and_leaves_it_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with open_knowledge("s") as main:
+        main.playbook.put(Lesson(action="a"), Status.ACTIVE, evidence={"claim": "c", "epoch": "e"}, scope={})
+        main.book.reserve("l1", epoch="e", run="r1", alpha=0.01)
+        main.begin_epoch("e")
+        stopped = start_run(main, "e", "conservative")
+    assert make_branch("s", "bold") == "s@bold"
+    with open_knowledge("s@bold") as branch:
+        assert branch.shelf.lessons == {Lesson(action="a").id: "a"}
+        assert branch.book.reserve("l2", epoch="e", run="r2", alpha=0.2).number == 2  # numbered on
+        assert start_run(branch, "e", "conservative").run != stopped.run  # a stopped run is not continued here
+        branch.demote(branch.playbook.items[0])
+        now = branch.shelf.lessons
+    with open_knowledge("s") as main:
+        assert list(changes(main.shelf.lessons, now)) == ["- a"]
+        assert main.book.tested == 1
+        assert start_run(main, "e", "conservative") == stopped
+    assert branches("s") == ["s@bold"]
+
+
+def test_a_branch_is_made_before_it_is_used_and_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NotFoundError) as missing, open_knowledge("s@bold"):
+        pass
+    assert missing.value.hint == "whyspan knowledge branch --scenario s --name bold"
+    make_branch("s", "bold")
+    with pytest.raises(UsageError, match="already"):
+        make_branch("s@bold", "bold")
+    with pytest.raises(UsageError, match="no name"):
+        make_branch("s", "a@b")
