@@ -49,7 +49,7 @@ def total(capsys: pytest.CaptureFixture[str], command: str) -> dict[str, Any]:
     capsys.readouterr()
     assert main([*command.split(), "--dry-run", "--json"]) == ExitCode.OK
     found: dict[str, Any] = json.loads(capsys.readouterr().out)["dry_run"]
-    return found["total"] | {"parts": [part["what"] for part in found["parts"]]}
+    return {**found["total"], "parts": [part["what"] for part in found["parts"]]}
 
 
 def test_a_dry_run_tells_calls_tokens_and_cost_and_asks_nobody(
