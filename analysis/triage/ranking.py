@@ -1,6 +1,6 @@
 """From signals to a ranked list, each rank with its reasons."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,8 +9,9 @@ from ...ingest.spans import SpanId, TraceId
 from ...ingest.store import Store
 from ...ingest.store.querying import Sandbox, open_sandbox
 from ..policy import Policy
+from ..selection import decisions_view
 from .scoring import score_signal
-from .signals import SIGNALS, TABLES
+from .signals import ACTS, SIGNALS, TABLES
 
 POLICY_WEIGHT = 5.0
 POLICY = "policy"
@@ -67,14 +68,21 @@ class Nomination:
         }
 
 
-def triage(store: Store, policy: Policy, *, condition: str = "claims = 0", limit: int = 20) -> list[Nomination]:
+LATEST = 10_000
+"""Decisions that are looked at when nothing else is said: enough to see what is usual, and not years of it."""
+
+
+def triage(
+    store: Store, policy: Policy, *, condition: str = "claims = 0", limit: int = 20, latest: int = LATEST
+) -> list[Nomination]:
     """Returns the decisions that meet a condition on `decisions` and have signals, the most telling first.
 
-    What is usual is judged by all decisions of the store. Raises UsageError for a condition that is no SQL.
+    Only the latest decisions are looked at; they are also what says which things are usual. Raises UsageError for a
+    condition that is no SQL.
     """
     with open_sandbox(store) as sandbox:
-        for name, query in TABLES.items():
-            sandbox.keep(name, query)
+        view = decisions_view(condition, with_scores=False)
+        _keep_tables(sandbox, {"acts": ACTS.format(view=view), **TABLES}, latest)
         sandbox.keep("candidates", f"SELECT * FROM acts WHERE {condition or 'true'}")
         reasons: dict[tuple[str, str], list[Reason]] = {}
         for key, reason in (*_find_signals(sandbox, policy), *_find_breaches(sandbox, policy)):
@@ -82,6 +90,13 @@ def triage(store: Store, policy: Policy, *, condition: str = "claims = 0", limit
         ranked = sorted(reasons, key=lambda key: (-_score(reasons[key]), key))[:limit]
         rows = _rows(sandbox, ranked)
     return [_nominate(key, rows[key], reasons[key]) for key in ranked]
+
+
+def _keep_tables(sandbox: Sandbox, tables: Mapping[str, str], latest: int) -> None:
+    query = "SELECT min(started) FROM (SELECT started FROM llm_calls ORDER BY started DESC LIMIT ?)"
+    since = sandbox.select(query, [latest]).rows[0][0]
+    for name, query in tables.items():
+        sandbox.keep(name, query, {"since": since} if "$since" in query else {})
 
 
 def _find_signals(sandbox: Sandbox, policy: Policy) -> Iterator[tuple[tuple[str, str], Reason]]:

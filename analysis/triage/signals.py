@@ -1,7 +1,8 @@
 """The signals: queries for decisions that deserve a look, each with the words that say why.
 
 A query gives `trace_id`, `span_id`, `tool` (NULL when it is about the whole reply), `weight` and `why`. It reads the
-tables of TABLES, which stand for all decisions of the store: what is rare shows only against everything else.
+tables of TABLES, which stand for all decisions that are looked at, nominated or not: what is rare shows only against
+everything else.
 """
 
 from dataclasses import dataclass
@@ -47,9 +48,11 @@ _FROM_USER = r'"user\\?"[^}]*?'
 _USER_COMPLAINT = f"{_FROM_USER}(?:{COMPLAINT})"
 _FROM_ELSEWHERE = '"role"|"type": ?"function"|"parameters"'
 
+ACTS = """SELECT *, lead(started) OVER (PARTITION BY trace_id ORDER BY started, span_id) AS next_started
+FROM {view} WHERE started >= $since"""
+"""The query for the table `acts`, decisions since a time; `view` is one that has what the user's condition needs."""
+
 TABLES = {
-    "acts": "SELECT *, lead(started) OVER (PARTITION BY trace_id ORDER BY started, span_id) AS next_started "
-    "FROM decisions",
     "calls": "SELECT trace_id, span_id, started, next_started, service, call.name AS tool, call.arguments AS arguments "
     "FROM (SELECT *, unnest(tool_calls) AS call FROM acts)",
     "arguments": """SELECT *, arguments ->> ('$."' || key || '"') AS value FROM (
@@ -59,22 +62,24 @@ TABLES = {
         ", ".join(f"({_literal(did)}, {_literal(undid)})" for did, undid in UNDOING)
     ),
     # A long text is kept once a trace, with the start of the span that brought it first; a short one is in every row.
+    "telling": f"""SELECT trace_id, time, body FROM messages
+WHERE time >= $since AND ({_found(_USER_COMPLAINT)} OR {_found(ORDER)})""",
     "heard": f"""SELECT trace_id, min(time) AS time, {_quote(COMPLAINT)} AS said FROM (
-  SELECT trace_id, time, body FROM messages
+  FROM telling
   UNION ALL
   SELECT trace_id, started, pair.value FROM (SELECT trace_id, started, unnest(attributes) AS pair FROM spans
-    WHERE has_content AND operation IN ({", ".join(map(_literal, MODEL_OPERATIONS))}))
+    WHERE started >= $since AND has_content AND operation IN ({", ".join(map(_literal, MODEL_OPERATIONS))}))
   WHERE regexp_matches(pair.key, 'input|prompt|request'))
 WHERE {_found(_USER_COMPLAINT)} GROUP BY ALL""",
-    "outside": f"""SELECT trace_id, time, body FROM messages
-WHERE ({_found(_FROM_TOOL)} OR NOT {_found(_FROM_ELSEWHERE)}) AND {_found(ORDER)}
+    "outside": f"""FROM telling WHERE ({_found(_FROM_TOOL)} OR NOT {_found(_FROM_ELSEWHERE)}) AND {_found(ORDER)}
 UNION ALL
 SELECT trace_id, started, body FROM (
   SELECT trace_id, started, pair.key AS key, pair.kind AS kind, pair.value AS body
-  FROM (SELECT trace_id, started, unnest(attributes) AS pair FROM spans WHERE operation = 'execute_tool'))
+  FROM (SELECT trace_id, started, unnest(attributes) AS pair FROM spans
+    WHERE started >= $since AND operation = 'execute_tool'))
 WHERE kind = 'string' AND key IN ({", ".join(map(_literal, RESULT_KEYS))}) AND {_found(ORDER)}""",
 }
-"""Table → the query that fills it, in the order of creation."""
+"""Table → the query that fills it, in the order of creation after `acts`; `$since` is where `acts` begins."""
 
 FAILED = Signal(
     name="error",

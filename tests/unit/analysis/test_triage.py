@@ -81,6 +81,12 @@ def test_a_call_whose_tool_fails_is_nominated_with_that_call_as_the_question(sto
     assert found[0].reasons[0].why == "pay then failed: no funds"
 
 
+def test_only_the_latest_decisions_are_looked_at(store: Store) -> None:
+    failed = {"status_code": StatusCode.ERROR, "status_message": "overloaded"}
+    spans = [decision(1, at, said="x", **failed) for at in range(4)]
+    assert nominate(store, spans, latest=2).keys() == {2, 3}
+
+
 def test_a_failed_model_call_is_nominated(store: Store) -> None:
     found = nominate(store, [decision(1, 0, said="x", status_code=StatusCode.ERROR, status_message="overloaded")])
     assert found[0].reasons[0].why == "the model call failed: overloaded"
