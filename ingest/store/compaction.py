@@ -10,15 +10,15 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import duckdb
-import pyarrow.parquet as pq
+import pyarrow as pa
 
-from .durable import publish, try_lock
-from .layout import Layout, schema_name
+from .durable import try_lock
+from .layout import Layout
 from .manifest import DataFile, LiveFile, Manifest
-from .nesting import with_nesting
-from .parquet import describe, new_name
-from .quoting import parquet, quote
+from .merging import merged
+from .parquet import FileWriter
 from .schema import TABLES
+from .settling import Nesting
 
 logger = logging.getLogger(__name__)
 
@@ -29,12 +29,6 @@ MAX_BYTES = 256 << 20
 """A file is not merged any more once it has this size."""
 GRACE_NS = 600 * 10**9
 """How long replaced files stay on disk."""
-MEMORY_LIMITS = ("128MB", "512MB", "2GB")
-"""What a merge may use, tried in turn: rows of long text are sorted in memory, and seldom take more than the first."""
-_GROUP_BYTES = 4 << 20
-"""Compressed bytes per row group: looking up one trace reads whole row groups."""
-_LEVELS = {"hot": 1, "hour": 3, "day": 9}
-"""zstd level by tier: what is written once for good is worth more work."""
 _DAY_US = 86_400_000_000
 
 
@@ -65,9 +59,9 @@ def plan(files: Iterable[LiveFile], now_us: int) -> list[Merge]:
 
 
 def _is_unsettled(file: LiveFile, today_us: int) -> bool:
-    """Tells a file of spans that no merge would settle: it is alone in its day, or was merged by an older whyspan."""
-    is_left = file.tier != "hot" or _newest(file) < today_us
-    return file.kind == "spans" and file.tier != "schema" and is_left and not file.is_settled
+    """Tells a file that no merge would settle: alone in a day that is over, or spans that an older whyspan merged."""
+    is_left = _newest(file) < today_us if file.tier == "hot" else file.kind == "spans" and file.tier != "schema"
+    return is_left and not file.is_settled
 
 
 def _newest(file: LiveFile) -> int:
@@ -75,10 +69,11 @@ def _newest(file: LiveFile) -> int:
 
 
 def _by_size(files: Iterable[LiveFile]) -> list[list[LiveFile]]:
-    classes: dict[int, list[LiveFile]] = {}
+    classes: dict[tuple[bool, int], list[LiveFile]] = {}
     for file in files:
         level = (file.bytes // _CLASS_BYTES).bit_length() // 3  # a class spans a factor of eight
-        classes.setdefault(level, []).append(file)
+        # Hot files shrink when they are merged: beside others of their size they would be merged again and again.
+        classes.setdefault((file.tier == "hot", level), []).append(file)
     return [group for members in classes.values() if len(members) >= FAN for group in _bounded(members)]
 
 
@@ -133,51 +128,25 @@ def _merge(layout: Layout, manifest: Manifest, merge: Merge) -> None:
     logger.debug("merged %d %s files", len(merge.files), merge.kind)
 
 
-def rewrite(layout: Layout, kind: str, paths: Sequence[str], *, tier: str, condition: str = "true") -> DataFile | None:
-    """Returns a new durable file with the rows of others, sorted; None when no row meets the condition.
+def rewrite(layout: Layout, kind: str, paths: Sequence[str], *, tier: str, condition: str = "") -> DataFile | None:
+    """Returns a new durable file with the rows of others, sorted; None when no row meets the (SQL) condition.
 
-    DuckDB sorts within a memory limit and spills to disk beyond it. Raises duckdb.OutOfMemoryException when the rows
-    do not fit into the largest limit.
+    Memory is bounded whatever the size of the files, but for ids of model calls; raises duckdb.OutOfMemoryException
+    when those are too many.
     """
-    final = layout.data / new_name(kind, tier)
-    temporary = layout.data / f".{final.name}.tmp"
-    # The file without rows has all columns: what is written has them too.
-    source = parquet([layout.data / schema_name(kind), *(layout.root / path for path in paths)])
-    rows = f"(SELECT * FROM {source} WHERE {condition})"
-    settled = f"({with_nesting(rows)})" if kind == "spans" else rows
-    query = (
-        f"COPY (SELECT * FROM {settled} "
-        f"ORDER BY trace_id, {TABLES[kind].order}) TO {quote(temporary)} "
-        f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {_LEVELS[tier]}, "
-        f"ROW_GROUP_SIZE {_rows_per_group(layout, paths)})"
-    )
-    _copy(query, layout)
-    if pq.read_metadata(temporary).num_rows == 0:
-        temporary.unlink()
-        return None
-    publish(temporary, final)
-    return describe(layout, kind, final, tier=tier, is_settled=True)
+    files = [layout.root / path for path in paths]
+    nesting = Nesting(layout, files, condition) if kind == "spans" else None
+    writer = FileWriter(layout, kind, tier)
+    for rows in merged(files, kind):
+        kept = _kept(rows, condition) if condition else rows
+        if kept.num_rows:
+            writer.append(nesting.fill(kept) if nesting else kept)
+    return writer.finish(is_settled=True) if writer.rows else None
 
 
-def _copy(query: str, layout: Layout) -> None:
-    """Runs a COPY within the first memory limit that it fits into."""
-    for limit in MEMORY_LIMITS:
-        with duckdb.connect(":memory:") as db:
-            for name, value in (("memory_limit", limit), ("threads", "1"), ("temp_directory", layout.root / "tmp")):
-                db.execute(f"SET {name} = {quote(value)}")
-            try:
-                db.execute(query)
-                return
-            except duckdb.OutOfMemoryException:
-                if limit == MEMORY_LIMITS[-1]:
-                    raise
-
-
-def _rows_per_group(layout: Layout, paths: Sequence[str]) -> int:
-    size = sum((layout.root / path).stat().st_size for path in paths)
-    rows: int = sum(pq.read_metadata(layout.root / path).num_rows for path in paths)
-    per_row = max(1, size // max(1, rows))
-    return max(2048, min(16_384, _GROUP_BYTES // per_row // 2048 * 2048))
+def _kept(rows: pa.Table, condition: str) -> pa.Table:
+    with duckdb.connect(":memory:") as db:
+        return rows.filter(db.from_arrow(rows).project(condition).to_arrow_table().column(0))
 
 
 def _delete_dropped(layout: Layout, manifest: Manifest, grace_ns: int) -> None:

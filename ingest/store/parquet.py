@@ -2,8 +2,10 @@
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,36 +15,102 @@ import pyarrow.parquet as pq
 from .durable import publish
 from .layout import Layout
 from .manifest import DataFile
-from .schema import LOW_CARDINALITY, TABLES
+from .schema import LOW_CARDINALITY, MESSAGES, TABLES, TableSpec
 
 _MAX_ROWS = 16_384
-_GROUP_BYTES = 32 << 20
+_GROUP_BYTES = 12 << 20
 """Rows per group are bounded by both: looking up one trace reads whole row groups."""
+_PAGE_BYTES = 4 << 20
+_LEVELS = {"schema": 1, "hot": 1, "hour": 3, "day": 9}
+"""zstd level by tier: what is written once for good is worth more work."""
 
 
 def write_file(layout: Layout, kind: str, table: pa.Table, *, tier: str, name: str | None = None) -> DataFile:
-    """Writes rows, sorted by trace, as a durable file that no manifest names yet; returns its manifest entry."""
-    ordered = _sorted(table, TABLES[kind].order)
-    final = layout.data / (name or new_name(kind, tier))
-    temporary = layout.data / f".{final.name}.tmp"
-    pq.write_table(
-        ordered,
-        temporary,
-        compression="zstd",
-        compression_level=1,  # hot files are soon merged, and then compressed with more care
-        row_group_size=_rows_per_group(ordered),
-        use_dictionary=_dictionary_columns(table.schema),
-        data_page_size=1 << 20,
-    )
-    publish(temporary, final)
-    return describe(layout, kind, final, tier=tier)
+    """Writes rows, in any order, as a durable file that no manifest names yet; returns its manifest entry."""
+    writer = FileWriter(layout, kind, tier, name=name)
+    writer.append(in_order(table, TABLES[kind]))
+    return writer.finish()
 
 
-def _sorted(table: pa.Table, order: str) -> pa.Table:
+class FileWriter:
+    """Writes a data file that nobody sees before it is finished."""
+
+    def __init__(self, layout: Layout, kind: str, tier: str, *, name: str | None = None) -> None:
+        self.rows = 0
+        self._layout = layout
+        self._kind = kind
+        self._tier = tier
+        self._final = layout.data / (name or new_name(kind, tier))
+        self._temporary = layout.data / f".{self._final.name}.tmp"
+        self._writer: pq.ParquetWriter | None = None
+        self._waiting: list[pa.Table] = []
+        self._traces: Counter[str] = Counter()
+        self._times_us: list[int] = []
+
+    def append(self, rows: pa.Table) -> None:
+        """Adds rows that sort after those before."""
+        self._waiting.append(rows)
+        self._note(rows)
+        if _groups(self._waiting) >= 1:
+            self._write()
+
+    def finish(self, *, is_settled: bool = False) -> DataFile:
+        """Makes the file durable under its name and returns its manifest entry."""
+        if self._waiting:
+            self._write()
+        if self._writer is not None:
+            self._writer.close()
+        publish(self._temporary, self._final)
+        return DataFile(
+            path=str(self._final.relative_to(self._layout.root)),
+            kind=self._kind,
+            tier=self._tier,
+            rows=self.rows,
+            bytes=self._final.stat().st_size,
+            min_us=min(self._times_us, default=None),
+            max_us=max(self._times_us, default=None),
+            is_settled=is_settled,
+            traces=self._traces,
+        )
+
+    def _note(self, rows: pa.Table) -> None:
+        self.rows += rows.num_rows
+        bounds = pc.min_max(rows[TABLES[self._kind].time].cast(pa.int64())).as_py()
+        self._times_us += [time_us for time_us in bounds.values() if time_us is not None]
+        counts = pc.value_counts(rows["trace_id"].combine_chunks().drop_null())
+        for trace_id, count in zip(*(counts.field(n).to_pylist() for n in ("values", "counts")), strict=True):
+            self._traces[trace_id] += count
+
+    def _write(self) -> None:
+        table = pa.concat_tables(self._waiting)
+        groups = max(1, round(_groups(self._waiting)))
+        self._waiting.clear()
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._temporary, table.schema, **_encoding(table.schema, self._tier))
+        self._writer.write_table(table, row_group_size=max(1, -(-table.num_rows // groups)))
+
+
+def _groups(tables: Iterable[pa.Table]) -> float:
+    """Returns how many row groups tables are worth."""
+    return float(sum(max(table.num_rows / _MAX_ROWS, table.nbytes / _GROUP_BYTES) for table in tables))
+
+
+def _encoding(schema: pa.Schema, tier: str) -> dict[str, Any]:
+    # Most of what is rolled is text, which is read again, and compressed with more care, when hot files are merged.
+    is_raw = tier == "hot" and schema == MESSAGES
+    return {
+        "compression": "none" if is_raw else "zstd",
+        "compression_level": None if is_raw else _LEVELS[tier],
+        "use_dictionary": [name for name in LOW_CARDINALITY if name.split(".")[0] in schema.names],
+        "data_page_size": _PAGE_BYTES,
+    }
+
+
+def in_order(rows: pa.Table, spec: TableSpec) -> pa.Table:
     """Returns the rows sorted by trace; not copying what is sorted already, which long text mostly is."""
-    indices = pc.sort_indices(table, sort_keys=[("trace_id", "ascending"), (order, "ascending")])
+    indices = pc.sort_indices(rows, sort_keys=[("trace_id", "ascending"), (spec.order, "ascending")])
     is_sorted = np.array_equal(indices.to_numpy(), np.arange(len(indices)))
-    return table if is_sorted else table.take(indices)
+    return rows if is_sorted else rows.take(indices)
 
 
 def new_name(kind: str, tier: str) -> str:
@@ -50,36 +118,8 @@ def new_name(kind: str, tier: str) -> str:
     return f"{kind}-{tier}-{time.time_ns():020d}-{secrets.token_hex(3)}.parquet"
 
 
-def describe(layout: Layout, kind: str, path: Path, *, tier: str, is_settled: bool = False) -> DataFile:
-    """Returns the manifest entry of a file."""
-    time_column = TABLES[kind].time
-    table = pq.read_table(path, columns=["trace_id", time_column])
-    bounds = pc.min_max(table[time_column].cast(pa.int64())).as_py()
-    counts = pc.value_counts(table["trace_id"].drop_null()).to_pylist()
-    return DataFile(
-        path=str(path.relative_to(layout.root)),
-        kind=kind,
-        tier=tier,
-        rows=table.num_rows,
-        bytes=path.stat().st_size,
-        min_us=bounds["min"],
-        max_us=bounds["max"],
-        is_settled=is_settled,
-        traces={count["values"]: count["counts"] for count in counts},
-    )
-
-
 def read_keys(path: Path, kind: str, trace_ids: Iterable[str]) -> set[tuple[str, str]]:
     """Returns the (trace id, row key) pairs that a file holds of some traces."""
     columns = ["trace_id", TABLES[kind].key]
     table = pq.read_table(path, columns=columns, filters=[("trace_id", "in", list(trace_ids))])
     return set(zip(*(table[column].to_pylist() for column in columns), strict=True))
-
-
-def _rows_per_group(table: pa.Table) -> int:
-    average: int = max(1, table.nbytes // max(1, table.num_rows))
-    return max(256, min(_MAX_ROWS, _GROUP_BYTES // average))
-
-
-def _dictionary_columns(schema: pa.Schema) -> list[str]:
-    return [name for name in LOW_CARDINALITY if name.split(".")[0] in schema.names]

@@ -113,6 +113,7 @@ _RANKED = {
     for column, keys in {**_FIRST_OF, "operation": _KIND_KEYS}.items()
     for rank, key in enumerate(keys)
 }
+_NUMBERS, _LISTS = (int, float), (list, tuple)
 _EXACT = frozenset((*_RANKED, *_CONTENT, *_JSON_KEYS))
 
 
@@ -130,8 +131,8 @@ def is_long_input(key: str) -> bool:
 class _Plan(NamedTuple):
     """Where to look in a span, by the keys that it has: few combinations of keys are in use."""
 
-    ranked: Mapping[str, tuple[str, ...]]
-    """Column → the attributes that tell it, the more telling first."""
+    ranked: tuple[tuple[str, tuple[str, ...]], ...]
+    """Columns, and the attributes that tell each, the more telling first."""
     outputs: tuple[str, ...]
     plain: tuple[str, ...]
     """What may hold the reply in words."""
@@ -146,7 +147,7 @@ def _plan(keys: tuple[str, ...]) -> _Plan:
         ranked.setdefault(_RANKED[key][0], []).append(key)
     flat = tuple(key for key in keys if key.startswith(FLAT_PREFIXES))
     return _Plan(
-        ranked={column: tuple(names) for column, names in ranked.items()},
+        ranked=tuple((column, tuple(names)) for column, names in ranked.items()),
         outputs=tuple(key for key in _OUTPUTS if key in keys),
         plain=tuple(key for key in ("ai.response.text", *_OUTPUTS) if key in keys),
         flat=flat,
@@ -159,7 +160,7 @@ def promote(found: Found) -> Promoted:
     if not found:
         return NOTHING
     plan = _plan(tuple(found))
-    first = {column: _first(found, keys) for column, keys in plan.ranked.items()}.get
+    first = _first(found, plan).get
     operation = _operation(first("operation"))
     is_model = operation in MODEL_OPERATIONS
     outputs = [objects_in(_parsed(found[key])) for key in plan.outputs] if is_model else []
@@ -186,13 +187,16 @@ def promote(found: Found) -> Promoted:
     )
 
 
-def _first(found: Found, keys: Iterable[str]) -> AnyValue:
-    """Returns the first value that says something."""
-    for key in keys:
-        value = found[key]
-        if value is not None and value != "":
-            return value
-    return None
+def _first(found: Found, plan: _Plan) -> dict[str, AnyValue]:
+    """Returns column → the value of its most telling attribute that says something."""
+    first: dict[str, AnyValue] = {}
+    for column, keys in plan.ranked:
+        for key in keys:
+            value = found[key]
+            if value is not None and value != "":
+                first[column] = value
+                break
+    return first
 
 
 def _operation(value: AnyValue) -> str | None:
@@ -209,13 +213,13 @@ def _text(value: AnyValue) -> str | None:
 
 def _count(*values: Any) -> int | None:
     for value in values:
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, _NUMBERS) and not isinstance(value, bool):
             return int(value) if abs(value) < 2**53 else None
     return None
 
 
 def _amount(*values: Any) -> float | None:
-    numbers = (v for v in values if isinstance(v, int | float) and not isinstance(v, bool))
+    numbers = (v for v in values if isinstance(v, _NUMBERS) and not isinstance(v, bool))
     return next((float(v) for v in numbers), None)
 
 
@@ -246,6 +250,6 @@ def _mapping(value: AnyValue) -> Mapping[str, Any]:
 def _reason(value: AnyValue) -> str | None:
     """Returns the first of several reasons, which some senders write as JSON text."""
     value = _parsed(value) if isinstance(value, str) and value.startswith("[") else value
-    if isinstance(value, list | tuple):
+    if isinstance(value, _LISTS):
         value = value[0] if value else None
     return _text(value)

@@ -61,6 +61,8 @@ def _roll_while_parent_lives(layout: Layout, manifest: Manifest, housekeeping: "
             total.add(report)
         _tell(_status(total, pending_bytes(layout, manifest)))
         pause = 0.0 if report and report.more else TICK_S
+        if report and not report.frames:
+            pa.default_memory_pool().release_unused()
         housekeeping.start_if_due()
     housekeeping.wait()
     roller.roll_everything(deadline_s=_DRAIN_S)
@@ -109,6 +111,7 @@ class Housekeeping:
         manifest = Manifest.open(self._layout.manifest)
         try:
             compact(self._layout, manifest)
+            pa.default_memory_pool().release_unused()
             if self._keep_days is not None and time.monotonic() > self._next_pruning_s:
                 self._next_pruning_s = time.monotonic() + PRUNING_PAUSE_S
                 prune(self._layout, manifest, keep_days=self._keep_days)

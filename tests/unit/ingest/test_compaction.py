@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from whyspan.ingest.spans import LogRecord, Span, SpanId, TraceId
-from whyspan.ingest.store import Store, compaction
+from whyspan.ingest.store import Store, settling
 from whyspan.ingest.store.compaction import FAN, MAX_BYTES, plan
 from whyspan.ingest.store.manifest import LiveFile
+from whyspan.ingest.store.schema import TABLES
 
 DAY_US = 86_400_000_000
 NOW_US = 20_000 * DAY_US + DAY_US // 2
@@ -37,6 +38,11 @@ def test_small_files_do_not_drag_a_large_one_along() -> None:
     assert large not in merge.files
 
 
+def test_hot_files_are_not_merged_with_merged_ones_of_their_size() -> None:
+    merged = [live(n, tier="hour") for n in range(FAN - 1)]
+    assert plan([*merged, live(FAN)], NOW_US) == []
+
+
 def test_what_a_past_day_left_is_merged_but_a_finished_day_is_left_alone() -> None:
     finished = live(0, tier="day", size=5 << 20, age_days=1)
     left = [live(1, age_days=1), live(2, tier="hour", age_days=1), live(3, age_days=2), live(4, age_days=2)]
@@ -58,6 +64,14 @@ def test_files_that_no_merge_settles_are_settled_one_by_one() -> None:
         ("day", ["f1"]),
         ("hour", ["f2"]),
     ]
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_hot_file_alone_in_a_past_day_is_written_once_more(kind: str) -> None:
+    alone = replace(live(0, age_days=1, settled=False), kind=kind)
+    done = replace(live(1, tier="day", age_days=1), kind=kind)
+    [merge] = plan([alone, done], NOW_US)
+    assert (merge.kind, merge.tier, merge.files) == (kind, "day", [alone])
 
 
 def test_full_files_are_never_merged_again() -> None:
@@ -174,13 +188,11 @@ def test_verify_finds_references_to_text_that_is_gone(store: Store) -> None:
     assert problem.startswith(f"trace {1:032x} lacks the message ")
 
 
-@pytest.mark.parametrize(("limits", "merges"), [(("1MB",), False), (("1MB", "512MB"), True)])
-def test_a_merge_too_large_for_its_memory_gets_more_and_at_last_stays_undone(
-    limits: tuple[str, ...], merges: bool, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(compaction, "MEMORY_LIMITS", limits)
+def test_a_merge_that_does_not_fit_into_its_memory_stays_undone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(1, FAN + 1):
         store.write([span(n, 100 * n + m, time.time_ns(), f"{n} {m} " * 400) for m in range(50)])
-    assert (store.compact() > 0) is merges
+    monkeypatch.setattr(settling, "MEMORY_LIMIT", "1KB")
+    store.compact()
+    assert store.stats().tables[0].files == FAN
     assert store.stats().tables[0].rows == 50 * FAN
     assert store.verify() == []
