@@ -163,3 +163,41 @@ def test_a_killed_run_pays_for_nothing_twice_and_claims_the_same(folder: Path) -
     subprocess.run(words, cwd=whole, stdout=subprocess.DEVNULL, check=True)
     with Store.open(whole / ".whyspan") as store:
         assert run_query(store, CLAIMS).records() == continued
+
+
+ROLES = """\
+import json
+
+def coach(request):
+    return json.dumps([{"condition": "asked", "action": "name the ticket number"}])
+
+def judge(request):
+    return json.dumps({"score": 0.5, "feedback": ["be kind"]})
+"""
+
+
+def test_the_calls_of_roles_and_judges_are_spans_and_no_decisions(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "scenarios/replies/roles.py").write_text(ROLES)
+    judged = 'evaluator: {judge: {provider: rules, model: "roles.py:judge"}, rubric: kind}\n'
+    roles = 'roles: {coach: {provider: rules, model: "roles.py:coach"}}\n'
+    text = SCENARIO.replace("evaluator: {module: evaluator}\n", judged) + roles
+    (folder / "scenarios/replies/scenario.yaml").write_text(text)
+    report = run_json(capsys)
+    parents = rows(
+        "SELECT parent.name AS parent, parent.operation, call.scope_name, count(*) AS n FROM spans AS call "
+        "JOIN spans AS parent ON parent.span_id = call.parent_span_id WHERE call.operation = 'chat' "
+        "GROUP BY ALL ORDER BY parent"
+    )
+    assert [(p["parent"], p["operation"], p["scope_name"]) for p in parents] == [
+        ("coach 1", "invoke_agent", "whyspan"),
+        ("evaluate score", "evaluate", "whyspan"),
+        ("run replies", "invoke_agent", "whyspan.run"),
+    ]
+    coach, judge, proposer = (p["n"] for p in parents)
+    assert (coach, judge) == (1, proposer)
+    assert rows("SELECT count(*) AS n FROM llm_calls")[0]["n"] == proposer
+    own = rows("SELECT name, operation FROM spans WHERE trace_id = '{trace_id}' ORDER BY name".format_map(report))
+    assert {"name": "learn replies", "operation": "invoke_workflow"} in own
+    assert {"name": "generation 1", "operation": "invoke_workflow"} in own
