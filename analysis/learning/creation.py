@@ -13,7 +13,7 @@ from ..cases import Case
 from ..fixes.guards import GuardCase
 from ..yaml_files import yaml_form
 from .players import RECORDED
-from .scenario import SCENARIOS
+from .scenario import SCENARIOS, is_plain_name
 from .variants import variants
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -89,7 +89,7 @@ def _write_yaml(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _new_folder(name: str) -> Path:
-    if not name or not all(c.isalnum() or c in "_-" for c in name):
+    if not is_plain_name(name):
         raise UsageError(f"{name!r} is no name for a scenario", hint="letters, digits, _ and -")
     folder = SCENARIOS / name
     if folder.exists():

@@ -17,9 +17,10 @@ from ..statistics.logarithms import from_log
 from .evidence import Book
 from .gate import Decision, Strategy
 from .lessons import Lesson
-from .playbook import KNOWLEDGE, Item, Playbook, Shelf, Status
+from .playbook import KNOWLEDGE, Item, Playbook, Status
 from .records import Finding, lesson_claim_id
-from .scenario import BRANCH, Scenario
+from .scenario import BRANCH, Scenario, is_plain_name
+from .shelf import Shelf
 
 _STATUSES = {
     Decision.ADMITTED: Status.ACTIVE,
@@ -172,7 +173,7 @@ def make_branch(name: str, branch: str) -> str:
 
     The copy has the book of tests too, so that its lessons are numbered on: it is no way to try the same again.
     """
-    if not branch or not all(c.isalnum() or c in "_-" for c in branch):
+    if not is_plain_name(branch):
         raise UsageError(f"{branch!r} is no name for a branch", hint="letters, digits, _ and -")
     made = f"{name.partition(BRANCH)[0]}{BRANCH}{branch}"
     if (KNOWLEDGE / made).exists():

@@ -3,22 +3,18 @@
 Going through the replay engine gives all of them its budget, limits, retries and paid replies.
 """
 
-import asyncio
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import httpx
-
-from ...ingest.calls import Api, Body, ModelReply
-from ...ingest.errors import UpstreamError, UsageError
+from ...ingest.calls import Api, Body
+from ...ingest.errors import UsageError
 from ...ingest.settings import load_section
 from ..cases import Case, Origin
 from ..fields import with_system, with_user_message
 from ..parameters import with_parameter
-from ..replay.completion import Completion, Provider
+from ..replay.completion import Provider
 from ..replay.configuration import read_entries
 from ..replay.limits import Limits
 from ..replay.models import ModelChoice, choose_model
@@ -26,6 +22,7 @@ from ..replay.providers.function import FunctionModel
 from ..replay.vendors import VENDORS
 from ..targets import parse_target
 from ..yaml_files import Table
+from .agents import CommandLine, UrlAgent
 from .investigator import BUDGET, Investigator
 
 COMMAND_LINES = {
@@ -101,12 +98,18 @@ class Player:
         if self.provider == "url":
             return UrlAgent(self.url, self.timeout_s), Limits()
         if self.argv:
-            return CommandLine(self), Limits()
+            return self._program(), Limits()
         chosen = choose_model()
         named = [replace(entry, match={}) for entry in chosen.entries if entry.name == self.provider]
         if named:  # It is meant by its name, whatever recorded calls it is for.
             chosen = replace(chosen, entries=tuple(named))
         return chosen.open(self._case), chosen.limits(self._case)
+
+    def _program(self) -> Provider:
+        argv = list(self.argv)
+        if not self.command and self.model:
+            argv[2:2] = ["--model", self.model]
+        return CommandLine(argv, self.folder, self.timeout_s, reads_json=bool(self.command))
 
     def _investigator(self, frozen: Case | None) -> Provider:
         if frozen is None:
@@ -151,89 +154,3 @@ def provider_names() -> list[str]:
     """Returns every provider that a file may name."""
     configured = [entry.name for entry in read_entries(load_section("providers"))]
     return [*FUNCTIONS, RECORDED, *(name for v in VENDORS for name in v.names), *COMMAND_LINES, *configured]
-
-
-class CommandLine:
-    """A command that reads the request and prints the answer.
-
-    A client of COMMAND_LINES gets the messages as text, a command of the user's the request as JSON.
-    """
-
-    batch = 1
-
-    def __init__(self, player: Player) -> None:
-        self._player = player
-        self._argv = player.argv
-        self.endpoint = "command:" + json.dumps([*self._argv, str(player.folder.resolve())])
-
-    async def complete(self, request: Body, count: int) -> Sequence[Completion]:
-        """Runs the command once."""
-        shown = json.dumps(request) if self._player.command else _as_text(request)
-        argv = list(self._argv)
-        if not self._player.command and self._player.model:
-            argv[2:2] = ["--model", self._player.model]
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *argv, cwd=self._player.folder,
-                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-            )  # fmt: skip
-        except OSError as error:
-            raise UsageError(
-                f"{argv[0]!r} cannot be started: {error.strerror}", hint=f"is {argv[0]} installed and on the PATH?"
-            ) from error
-        try:
-            async with asyncio.timeout(self._player.timeout_s):
-                out, err = await process.communicate(shown.encode())
-        except TimeoutError:
-            raise UpstreamError(f"{argv[0]} did not answer within {self._player.timeout_s:g} s") from None
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
-        if process.returncode:
-            said = err.decode(errors="replace").strip() or out.decode(errors="replace").strip()
-            raise UpstreamError(
-                f"{argv[0]} failed ({process.returncode}): {said[-300:]}", hint=f"is {argv[0]} logged in?"
-            )
-        return [Completion(reply=ModelReply(text=out.decode(errors="replace").strip(), finish_reason="stop"))]
-
-    async def aclose(self) -> None:
-        """Nothing to release."""
-
-
-class UrlAgent:
-    """An agent behind a URL: gets the request as JSON, answers with text, or JSON with `output` or `text`."""
-
-    batch = 1
-
-    def __init__(self, url: str, timeout_s: float) -> None:
-        self.endpoint = url
-        self._client = httpx.AsyncClient(timeout=timeout_s)
-
-    async def complete(self, request: Body, count: int) -> Sequence[Completion]:
-        """Asks once."""
-        try:
-            answer = await self._client.post(self.endpoint, json=dict(request))
-        except httpx.HTTPError as error:
-            raise UpstreamError(f"{self.endpoint}: {error or type(error).__name__}", transient=True) from error
-        if answer.is_error:
-            transient = answer.status_code in (408, 429) or answer.status_code >= 500
-            raise UpstreamError(f"{self.endpoint} answers {answer.status_code}", transient=transient)
-        return [Completion(reply=ModelReply(text=_answer_text(answer), finish_reason="stop"))]
-
-    async def aclose(self) -> None:
-        """Closes the connections."""
-        await self._client.aclose()
-
-
-def _answer_text(answer: httpx.Response) -> str:
-    if not answer.headers.get("content-type", "").startswith("application/json"):
-        return answer.text
-    value = answer.json()
-    if isinstance(value, dict):
-        value = value.get("output", value.get("text", value))
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _as_text(request: Body) -> str:
-    return "\n\n".join(str(message["content"]) for message in request["messages"])

@@ -9,7 +9,7 @@ from ...ingest.errors import FormatError
 from ..canonical import digest
 from .gate import Strategy
 from .knowledge import Knowledge
-from .playbook import write_whole
+from .shelf import write_whole
 
 RUN_FILE = "run.json"
 

@@ -144,6 +144,11 @@ class Scenario:
             raise FormatError(f"{self.folder / 'scenario.yaml'}: proposer.prompt: {error.message}") from error
 
 
+def is_plain_name(name: str) -> bool:
+    """Whether a name can be that of a folder: letters, digits, _ and -."""
+    return bool(name) and all(c.isalnum() or c in "_-" for c in name)
+
+
 def find_scenario(name: str) -> Path:
     """Returns the folder of a scenario that is named, or given as a path; NotFoundError lists those there are.
 

@@ -93,7 +93,7 @@ def audit(name: str, as_json: bool) -> int:
 def diff(name: str, other: str, as_json: bool) -> None:
     """Show what the lessons in force added to those before, and removed."""
     from ...analysis.learning.knowledge import open_knowledge
-    from ...analysis.learning.playbook import changes
+    from ...analysis.learning.shelf import changes
 
     with open_knowledge(name) as knowledge:
         shelf = knowledge.shelf

@@ -39,7 +39,7 @@ def command(
     Exit codes: 0 an attempt scored more than 0.99, 1 none did, 5 the budget ended.
     """
     from ...analysis.learning.players import Player
-    from ...analysis.learning.solving import inline_scenario, solve
+    from ...analysis.learning.solving import GOOD_ENOUGH, inline_scenario, solve
 
     if bool(rubric) == bool(predicate):
         raise UsageError("give --rubric or --predicate: without one nobody can say what is good")
@@ -64,4 +64,4 @@ def command(
     else:
         click.echo(printable(best.text))
         click.echo(f"\nscore {best.score.score:.2f} after {len(plays)} attempts", err=True)
-    return ExitCode.OK if best.score.score > 0.99 else ExitCode.FINDING
+    return ExitCode.OK if best.score.score > GOOD_ENOUGH else ExitCode.FINDING

@@ -6,7 +6,8 @@ import pytest
 
 from whyspan.analysis.learning.evidence import Book
 from whyspan.analysis.learning.lessons import Lesson, with_lessons
-from whyspan.analysis.learning.playbook import Playbook, Shelf, Status, changes
+from whyspan.analysis.learning.playbook import Playbook, Status
+from whyspan.analysis.learning.shelf import Shelf, changes
 from whyspan.ingest.calls import Api
 from whyspan.ingest.errors import FormatError, UsageError
 
