@@ -9,7 +9,7 @@ import click
 from ...ingest.calls import ModelCall
 from ...ingest.errors import NotFoundError, UsageError
 from ...ingest.prices import read_prices
-from ...ingest.rebuild import load_calls, load_run
+from ...ingest.rebuild import load_run, read_traces, rebuild_calls
 from ...ingest.settings import load_section
 from ...ingest.store import Store
 from ..output import Session, write_table
@@ -46,8 +46,8 @@ def command(session: Session, run: str, everything: bool, as_json: bool) -> None
 
 def _all_calls(store: Store) -> Iterator[ModelCall]:
     """Yields the calls of all runs, in start order inside a run."""
-    for trace_id in store.all_trace_ids():
-        yield from load_calls(store, trace_id)
+    for spans, logs in read_traces(store, store.all_trace_ids()):
+        yield from rebuild_calls(spans, logs)
 
 
 def _write(calls: Iterable[ModelCall]) -> None:

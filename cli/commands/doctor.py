@@ -6,10 +6,14 @@ from collections.abc import Iterator
 import click
 
 from ...ingest.calls import Grade
-from ...ingest.rebuild import Diagnosis, diagnose
+from ...ingest.rebuild import Diagnosis, diagnose, read_traces
 from ...ingest.rebuild.diagnosis import InstrumentationReport
+from ...ingest.spans import TraceId
+from ...ingest.store import Store
 from ..output import Paint, Session, write_json
 
+LATEST = 50
+"""Runs of each service that are looked at when none is named."""
 _FIELDS = 6
 """Field names shown of one reason; `--json` has all of them."""
 _WORDS = {
@@ -28,7 +32,8 @@ _COLOURS = {Grade.EXACT: "green", Grade.SEMANTIC: "green", Grade.PARTIAL: "yello
 def command(session: Session, run: str | None, as_json: bool) -> None:
     """Say how complete the recorded calls are and what to switch on.
 
-    RUN is `last`, a trace id or its beginning, or a session id; without it the whole store is looked at.
+    RUN is `last`, a trace id or its beginning, or a session id; without it the latest 50 runs of each service are
+    looked at: an instrumentation loses the same in all of them.
 
     \b
     exact           the request was recorded as it was sent
@@ -37,8 +42,8 @@ def command(session: Session, run: str | None, as_json: bool) -> None:
     not replayable  the messages are missing
     """
     with session.open_store() as store:
-        ids = store.resolve_traces(run) if run else store.all_trace_ids()
-        diagnosis = diagnose((store.spans(i), store.logs(i)) for i in ids)
+        ids = store.resolve_traces(run) if run else _latest_runs(store)
+        diagnosis = diagnose(read_traces(store, ids))
     if as_json:
         write_json(diagnosis.to_json())
         return
@@ -46,6 +51,15 @@ def command(session: Session, run: str | None, as_json: bool) -> None:
     for line in _report(diagnosis, paint):
         click.echo(line)
     click.echo(f"\nnext: {session.command('calls ' + (run or '--all'))}")
+
+
+def _latest_runs(store: Store) -> list[TraceId]:
+    query = (
+        "SELECT run_id FROM runs QUALIFY row_number() OVER (PARTITION BY service ORDER BY started DESC) <= $latest"
+        " ORDER BY started"
+    )
+    with store.connect() as db:
+        return [TraceId(id) for (id,) in db.execute(query, {"latest": LATEST}).fetchall()]
 
 
 def _report(diagnosis: Diagnosis, paint: Paint) -> Iterator[str]:

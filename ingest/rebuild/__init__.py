@@ -2,7 +2,7 @@
 
 from .assembly import rebuild_calls
 from .diagnosis import Diagnosis, diagnose
-from .loading import load_calls, load_run
+from .loading import load_calls, load_run, read_traces
 from .unfolding import unfold
 
-__all__ = ["Diagnosis", "diagnose", "load_calls", "load_run", "rebuild_calls", "unfold"]
+__all__ = ["Diagnosis", "diagnose", "load_calls", "load_run", "read_traces", "rebuild_calls", "unfold"]

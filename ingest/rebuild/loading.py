@@ -1,13 +1,24 @@
 """Model calls straight from a store."""
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..calls import ModelCall
-from ..spans import TraceId
+from ..spans import LogRecord, Span, TraceId
 from .assembly import rebuild_calls
 
 if TYPE_CHECKING:
     from ..store import Store
+
+
+TRACES_AT_ONCE = 32
+"""Read in one pass over the store, which costs little more than one alone."""
+
+
+def read_traces(store: "Store", trace_ids: Sequence[TraceId]) -> Iterator[tuple[list[Span], list[LogRecord]]]:
+    """Yields the spans and log records of traces, in their order; a few traces are in memory at a time."""
+    for start in range(0, len(trace_ids), TRACES_AT_ONCE):
+        yield from store.traces(trace_ids[start : start + TRACES_AT_ONCE]).values()
 
 
 def load_calls(store: "Store", trace_id: TraceId) -> list[ModelCall]:

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 from captures import FOLDER, load
 
+from whyspan.cli.commands.doctor import LATEST
 from whyspan.cli.main import main
 from whyspan.ingest.calls import Grade
 from whyspan.ingest.rebuild import diagnose
-from whyspan.ingest.spans import Scope, Span, SpanId, TraceId
+from whyspan.ingest.spans import Resource, Scope, Span, SpanId, TraceId
+from whyspan.ingest.store import Store
 
 
 def diagnosed(capture: str) -> Any:
@@ -56,3 +58,17 @@ def test_command_reports_what_to_switch_on(tmp_path: Path, capsys: pytest.Captur
     assert main([*store, "doctor", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["grades"]["not_replayable"] == 3
+
+
+def test_the_latest_runs_of_every_service_are_looked_at(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spans = [
+        Span(
+            trace_id=TraceId(f"{n + 1:032x}"), span_id=SpanId(f"{n + 1:016x}"), name="GET /", start_ns=n, end_ns=n + 1,
+            resource=Resource(attributes={"service.name": "busy" if n else "rare"}),
+        )
+        for n in range(LATEST + 10)
+    ]  # fmt: skip
+    with Store.create(tmp_path) as store:
+        store.write(spans)
+    assert main(["--store", str(tmp_path), "doctor", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"] == LATEST + 1
