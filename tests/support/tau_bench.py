@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from whyspan.ingest.otlp import encode_logs, encode_traces
 from whyspan.ingest.spans import LogRecord, Resource, Scope, Span, SpanId, SpanKind, TraceId
 from whyspan.ingest.store import Store
 
@@ -116,11 +117,27 @@ def _id(seed: str, name: str) -> SpanId:
     return SpanId(hashlib.sha256(f"{seed}/{name}".encode()).hexdigest()[:15] + "1")
 
 
+def week_of(runs: Sequence[Run], week: int) -> tuple[list[Span], list[LogRecord]]:
+    """Returns the spans and scores of all trajectories, as of one week."""
+    told = [spans_of(run, number=number, week=week) for number, run in enumerate(runs)]
+    return [span for spans, _ in told for span in spans], [score for _, score in told]
+
+
 def write_weeks(path: Path, weeks: int) -> int:
     """Writes the trajectories into a store, all of them in each week; returns the number of runs."""
     runs = load_runs()
     with Store.create(path) as store:
         for week in range(weeks):
-            told = [spans_of(run, number=number, week=week) for number, run in enumerate(runs)]
-            store.write([span for spans, _ in told for span in spans], [score for _, score in told])
+            store.write(*week_of(runs, week))
+    return weeks * len(runs)
+
+
+def write_otlp(folder: Path, weeks: int) -> int:
+    """Writes them as files of OTLP protobuf, for `whyspan import otlp`; returns the number of runs."""
+    runs = load_runs()
+    folder.mkdir(parents=True, exist_ok=True)
+    for week in range(weeks):
+        spans, scores = week_of(runs, week)
+        (folder / f"week-{week:02}.traces.pb").write_bytes(encode_traces(spans))
+        (folder / f"week-{week:02}.logs.pb").write_bytes(encode_logs(scores))
     return weeks * len(runs)
