@@ -107,7 +107,7 @@ class Campaign:
         scenario, plays = self.bench.scenario, generation.plays
         waiting = [lesson for lesson in self.knowledge.lessons() if lesson.id in state.waiting]
         found = [("playbook", lesson) for lesson in waiting if generation.number == 1]
-        known = self.knowledge.lessons()
+        known = self._known(state)
         observed = await self._role(state, generation, "analyst", lambda ask: analyse(scenario, plays, ask))
         rules = await self._role(state, generation, "coach", lambda ask: coach(scenario, observed, known, ask))
         settings = await self._role(state, generation, "architect", lambda ask: architect(scenario, plays, ask))
@@ -115,6 +115,17 @@ class Campaign:
             fresh = [lesson for lesson in lessons if not self._is_known(lesson, state, found)]
             found += [(role, lesson) for lesson in fresh[:MOST_PROPOSALS]]
         return found
+
+    def _known(self, state: RunState) -> list[Lesson]:
+        """Returns the lessons on record before the run and those it has tested so far.
+
+        The playbook alone would not do: after a crash it holds what the run went on to test, and a role that is shown
+        more than before says something else.
+        """
+        book = self.knowledge.book
+        before = [k for k in self.knowledge.lessons() if k.id in state.waiting or not book.is_new(k.id, run=state.run)]
+        tested = [proposal.finding.lesson for proposal in self._proposals]
+        return [*before, *(lesson for lesson in tested if lesson.id not in {k.id for k in before})]
 
     def _is_known(self, lesson: Lesson, state: RunState, found: Sequence[tuple[str, Lesson]]) -> bool:
         tried = {p.finding.lesson.id for p in self._proposals} | {other.id for _, other in found}

@@ -62,6 +62,10 @@ class Book:
         """Whether another run has tested a lesson, by the same scorer and model."""
         return any(e.lesson == lesson and e.epoch == epoch and e.run != run for e in self._entries)
 
+    def is_new(self, lesson: str, *, run: str) -> bool:
+        """Whether a run alone has tested a lesson, by any scorer and model."""
+        return {e.run for e in self._entries if e.lesson == lesson} == {run}
+
     def results(self, lesson: str, *, epoch: str) -> list[Entry]:
         """Returns the results about a lesson, oldest first: together they are its evidence."""
         return [e for e in self._entries if e.lesson == lesson and e.epoch == epoch and e.decision]

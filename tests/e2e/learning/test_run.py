@@ -165,6 +165,27 @@ def test_a_killed_run_pays_for_nothing_twice_and_claims_the_same(folder: Path) -
         assert run_query(store, CLAIMS).records() == continued
 
 
+def test_a_coach_is_shown_the_same_when_a_run_is_continued(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    coach = (
+        "import json, pathlib\n"
+        "def coach(request):\n"
+        "    asked = request['messages'][-1]['content']\n"
+        "    with pathlib.Path(__file__).with_name('asked.txt').open('a') as file:\n"
+        "        file.write(json.dumps(asked) + chr(10))\n"
+        "    return json.dumps([{'action': 'write in blue ink'}, {'action': 'name the ticket number'}])\n"
+    )
+    (folder / "scenarios/replies/roles.py").write_text(coach)
+    roles = 'roles: {coach: {provider: rules, model: "roles.py:coach"}}\n'
+    (folder / "scenarios/replies/scenario.yaml").write_text(SCENARIO + roles)
+    words = ["run", "--scenario", "replies", "--gens", "2"]
+    budget = 60  # ends after the first lesson was tested
+    assert main([*words, "--budget", str(budget)]) == ExitCode.BUDGET
+    assert "inconclusive" in (folder / "knowledge/replies/playbook.yaml").read_text()
+    assert main(words) == ExitCode.OK
+    asked = (folder / "scenarios/replies/asked.txt").read_text().splitlines()
+    assert len(asked) == 1  # nothing goes wrong in the second generation
+
+
 ROLES = """\
 import json
 
