@@ -13,14 +13,14 @@ _SHOWN = ("run_id", "started", "duration_ms", "service", "name", "llm_calls", "t
 @click.pass_obj
 def command(session: Session, limit: int, as_json: bool) -> None:
     """List the runs in the store, latest first."""
+    from ...ingest.store.querying import open_sandbox
     from ...ingest.store.runs import latest_runs
 
-    with session.open_store() as store, store.connect() as db:
-        ids = latest_runs(db, limit=limit)
+    with session.open_store() as store, open_sandbox(store) as sandbox:
+        ids = latest_runs(sandbox, limit=limit)
         marks = ", ".join("?" * len(ids)) or "NULL"
-        result = db.execute(f"SELECT * FROM runs WHERE run_id IN ({marks}) ORDER BY started DESC, run_id", ids)
-        columns = [column[0] for column in result.description or ()]
-        rows = [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+        query = f"SELECT * FROM runs WHERE run_id IN ({marks}) ORDER BY started DESC, run_id"
+        rows = sandbox.select(query, ids).records()
     if as_json:
         write_json({"runs": rows})
         return

@@ -3,35 +3,34 @@
 from collections.abc import Sequence
 from typing import Any
 
-import duckdb
-
-from ..conventions import SCOPE_NAME
 from ..errors import NotFoundError, UsageError
 from ..spans import TraceId
+from .conditions import FOREIGN
+from .querying import Sandbox
 
 _SHOWN = 5
 
 
-def resolve_run(db: duckdb.DuckDBPyConnection, reference: str) -> list[TraceId]:
+def resolve_run(sandbox: Sandbox, reference: str) -> list[TraceId]:
     """Returns the traces that `last`, a trace id or its beginning, or a session id stands for, the latest first.
 
     Only a session has several: instrumentations without a root span start a trace for each model call.
     """
     if reference == "last":
-        return _found(latest_runs(db, limit=1), reference, db)
-    by_prefix = latest_runs(db, "starts_with(trace_id, ?)", [reference.lower()]) if reference else []
+        return _found(latest_runs(sandbox, limit=1), reference, sandbox)
+    by_prefix = latest_runs(sandbox, "starts_with(trace_id, ?)", [reference.lower()]) if reference else []
     if len(by_prefix) > 1:
         raise UsageError(
             f"{reference!r} is the beginning of several runs",
             hint="say more of it: " + ", ".join(by_prefix[:_SHOWN]),
         )
-    return _found(by_prefix or latest_runs(db, "session_id = ?", [reference], limit=None), reference, db)
+    return _found(by_prefix or latest_runs(sandbox, "session_id = ?", [reference], limit=None), reference, sandbox)
 
 
-def _found(traces: list[str], reference: str, db: duckdb.DuckDBPyConnection) -> list[TraceId]:
+def _found(traces: list[str], reference: str, sandbox: Sandbox) -> list[TraceId]:
     if traces:
         return [TraceId(trace) for trace in traces]
-    latest = latest_runs(db)
+    latest = latest_runs(sandbox)
     if not latest:
         raise NotFoundError(
             "the store has no runs yet",
@@ -41,7 +40,7 @@ def _found(traces: list[str], reference: str, db: duckdb.DuckDBPyConnection) -> 
 
 
 def latest_runs(
-    db: duckdb.DuckDBPyConnection,
+    sandbox: Sandbox,
     condition: str = "true",
     parameters: Sequence[Any] = (),
     *,
@@ -53,6 +52,6 @@ def latest_runs(
     """
     query = f"""SELECT trace_id FROM (
   SELECT trace_id, min(started) AS started, arg_min(session_id, start_ns) AS session_id
-  FROM spans WHERE scope_name IS DISTINCT FROM '{SCOPE_NAME}' GROUP BY trace_id)
+  FROM spans WHERE {FOREIGN} GROUP BY trace_id)
 WHERE {condition} ORDER BY started DESC, trace_id {f"LIMIT {limit}" if limit else ""}"""
-    return [row[0] for row in db.execute(query, parameters).fetchall()]
+    return [row[0] for row in sandbox.select(query, parameters).rows]

@@ -155,12 +155,11 @@ class Store:
 
         Raises what `resolve_run` raises.
         """
+        from .querying import open_sandbox
         from .runs import resolve_run
 
-        views = self.views()
-        views.make("spans")
-        with views.db as db:
-            return resolve_run(db, reference)[::-1]
+        with open_sandbox(self) as sandbox:
+            return resolve_run(sandbox, reference)[::-1]
 
     def compact(self, *, grace_ns: int | None = None) -> int:
         """Merges small files; returns the number of merges. What is replaced stays on disk for ten minutes.
