@@ -17,6 +17,7 @@ from ..ingest.rebuild import load_run
 from ..ingest.settings import load_section, load_settings
 from ..ingest.spans import Span
 from ..ingest.store import Store
+from ..ingest.store.querying import run_query
 from .cases import Case, freeze
 from .claims import Claim
 from .experiment import Experiment, Progress
@@ -114,6 +115,12 @@ class Desk:
         """Writes claims to the store, as spans in the agent's trace."""
         now = time.time_ns()
         self.write([claim_span(c, time_ns=now) for c in claims])
+
+    def has_kept(self, claims: Iterable[Claim]) -> bool:
+        """Tells whether the store holds all of these claims, about the same decisions, whatever their figures."""
+        wanted = {(claim.id, claim.case.origin.span_id) for claim in claims}
+        query = "SELECT claim_id, decision_span_id FROM claims WHERE list_contains(?, claim_id)"
+        return wanted <= set(run_query(self.store, query, [[claim_id for claim_id, _ in wanted]]).rows)
 
     def write(self, spans: Sequence[Span]) -> None:
         """Writes spans of whyspan's own to the store."""

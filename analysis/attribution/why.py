@@ -70,11 +70,13 @@ class WhyReport:
 async def find_cause(desk: Desk, case: Case, options: Options, *, ask: bool = False) -> WhyReport:
     """Finds what caused a case's decision and keeps the claims; the cap is the desk's budget.
 
-    With `ask` the model is asked once which piece it was, as a hint where to look first.
+    With `ask` the model is asked once which piece it was, as a hint where to look first. Where nothing was paid for,
+    claims that the store has already stay as they are: they may stand on more of the same replays.
     """
     async with desk.experiment(case, "why") as experiment:
         report = await explain(experiment, options, ask=ask)
-    desk.keep(report.claims)
+    if report.paid or not desk.has_kept(report.claims):
+        desk.keep(report.claims)
     return report
 
 

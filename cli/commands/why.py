@@ -60,10 +60,12 @@ def command(
     no-tool, finish:REASON, error, py:MODULE:FUNCTION, judge:"QUESTION", last, #N or span:ID. Only the one recorded
     model call is sent again, with pieces of its context removed; the agent and its tools never run.
 
+    A cause that the run itself brought in is followed back, call by call, to the outside text that started it.
+
     --method ranks the pieces by leave-one-out (loo), a sparse fit to random removals (contextcite) or the model's own
     word (judge), on the same decision, segments and budget.
 
-    Exit codes: 0 a cause was found, 1 none, 5 the budget ended (repeat with a larger one: it goes on for free).
+    Exit codes: 0 a cause was found, 1 none, 5 the budget ended (the same command goes on, what is known is free).
     """
     if method and (full or guess or writeback):
         raise UsageError("--method gives scores, not claims: --full, --guess and --writeback have no meaning with it")

@@ -16,7 +16,7 @@ from ....ingest.calls import ModelCall
 from ....ingest.errors import NotReplayableError, WhyspanError
 from ....ingest.rebuild import load_calls, unfold
 from ....ingest.spans import TraceId
-from ....ingest.store.runs import latest_runs
+from ....ingest.store.querying import run_query
 from ...cases import Case, freeze
 from ...claims import Claim
 from ...desk import Desk
@@ -32,6 +32,7 @@ DEPTH = 3
 """Links that are followed unless told."""
 _MADE_IN_RUN = (Role.ASSISTANT, Role.CALL_ARGUMENTS, Role.TOOL)
 """Roles whose texts an earlier call must have given rise to, found or not."""
+_TRACES_OF_SESSION = "SELECT trace_id FROM spans WHERE session_id = ? GROUP BY trace_id ORDER BY min(started)"
 _ENDS = {
     Stop.FOUND: End.UNRESOLVED,
     Stop.UNRESOLVED: End.UNRESOLVED,
@@ -76,8 +77,9 @@ class _Trail:
         """Reports without a link: of a decision, or of a hop, that has no cause to follow."""
 
     def claims(self) -> list[Claim]:
-        """Returns all claims made so far."""
-        return [c for report in (*(link.report for link in self._links), *self._aside) for c in report.claims]
+        """Returns the claims made so far; that a hop found no cause is told by the end of the chain."""
+        reports = (*(link.report for link in self._links), *self._aside)
+        return [c for report in reports for c in report.claims if c.kind == "cause" or not c.parent]
 
     async def walk(self, case: Case, *, depth: int, ask: bool) -> WhyReport:
         """Returns the report of the decision, with its chain."""
@@ -182,9 +184,8 @@ class _Trail:
         if not session:
             return []
         known = {call.trace_id for call in self._calls}
-        with self._desk.store.connect() as db:
-            traces = latest_runs(db, "session_id = ?", [session], limit=None)
-        calls = [c for t in reversed(traces) if t not in known for c in load_calls(self._desk.store, TraceId(t))]
+        found = run_query(self._desk.store, _TRACES_OF_SESSION, [session])
+        calls = [c for (t,) in found.rows if t not in known for c in load_calls(self._desk.store, TraceId(t))]
         return self._desk.overlays.apply(calls)
 
     def _end_at(self, link: Link) -> End | None:

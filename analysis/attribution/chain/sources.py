@@ -8,8 +8,9 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
-from ....ingest.calls import Body, Grade, Json, ModelCall, ModelReply, ToolCall
+from ....ingest.calls import Body, Grade, Json, ModelCall, ToolCall
 from ...document import split
 from ...fields import value_at
 from ...segments import Segment, fold, segment
@@ -95,7 +96,7 @@ def _of_result(piece: Segment, earlier: Sequence[ModelCall]) -> Source | None:
     inside = [c for c in earlier if c is not call and c.start_ns >= call.start_ns]
     return (
         _writer(piece, inside)
-        or _arguments(piece, call, tool, least=LEAST_TEXT)
+        or _arguments(piece, call, tool)
         or Source(call=call, way=Way.RESULT, statement=fold(piece.text), tool=tool)
     )
 
@@ -107,51 +108,53 @@ def _caller(piece: Segment, calls: Sequence[ModelCall]) -> tuple[ModelCall, Tool
 
 
 def _writer(piece: Segment, calls: Sequence[ModelCall], *, least: int = LEAST_TEXT) -> Source | None:
-    """Returns the latest call whose reply says the piece."""
-    for call in reversed(calls):
-        for reply in call.replies:
-            found = _written(piece, call, reply, least)
-            if found is not None:
-                return found
+    """Returns the latest call whose reply says the piece; `least` is the length from which its text counts."""
+    for said, shortest in _wordings(piece, least):
+        for call in reversed(calls):
+            for reply in call.replies:
+                if statement := _shared(said, reply.text, shortest):
+                    return Source(call=call, way=Way.TEXT, statement=statement)
+                for tool in reply.tool_calls:
+                    if source := _arguments(piece, call, tool):
+                        return source
     return None
 
 
-def _written(piece: Segment, call: ModelCall, reply: ModelReply, least: int) -> Source | None:
-    for said in wordings(piece.text):
-        statement = _shared(said, reply.text, least)
-        if statement:
-            return Source(call=call, way=Way.TEXT, statement=statement)
-    found = (_arguments(piece, call, tool, least=max(least, LEAST_TEXT)) for tool in reply.tool_calls)
-    return next((source for source in found if source), None)
-
-
-def _arguments(piece: Segment, call: ModelCall, tool: ToolCall, *, least: int) -> Source | None:
+def _arguments(piece: Segment, call: ModelCall, tool: ToolCall, *, least: int = LEAST_TEXT) -> Source | None:
     """Returns the source when a tool call's arguments say the piece: an equal value before one that contains it."""
     values = [(path, fold(text)) for path, text in argument_values(tool)]
-    for said in wordings(piece.text):
-        for path, text in values:
-            if len(text) >= least and said in (text, f"{path[-1]}: {text}" if path else text):
-                return Source(call=call, way=Way.ARGUMENTS, statement=text, tool=tool, path=path)
-    for said in wordings(piece.text):
-        for path, text in values:
-            if statement := _shared(said, text, least):
-                return Source(call=call, way=Way.ARGUMENTS, statement=statement, tool=tool, path=path)
+    for said, shortest in _wordings(piece, least):
+        equal = (
+            (p, text) for p, text in values if len(text) >= least and said in (text, f"{p[-1]}: {text}" if p else "")
+        )
+        holding = ((p, shared) for p, text in values if (shared := _shared(said, text, shortest)))
+        for path, statement in (*equal, *holding):
+            return Source(call=call, way=Way.ARGUMENTS, statement=statement, tool=tool, path=path)
     return None
+
+
+def _wordings(piece: Segment, least: int) -> Iterator[tuple[str, int]]:
+    """Yields a piece's text and, since a JSON member reads `key: value`, what follows a key, with the least lengths."""
+    said = fold(piece.text)
+    yield said, least
+    key, _, value = said.partition(": ")
+    if value and " " not in key:
+        yield value, max(least, LEAST_TEXT)
 
 
 def _shared(said: str, text: str, least: int) -> str:
     """Returns what a piece and a text both say: the piece, else the longest sentence of the text that it holds."""
-    if len(said) >= least and said in fold(text):
+    folded, sentences = _read(text)
+    if len(said) >= least and said in folded:
         return said
-    inside = (fold(p.text) for p in split(text).pieces)
-    return max((s for s in inside if len(s) >= LEAST_TEXT and s in said), key=len, default="")
+    return max((s for s in sentences if s in said), key=len, default="")
 
 
-def wordings(text: str) -> tuple[str, ...]:
-    """Returns a piece's text and, since a JSON member reads `key: value`, what follows a key."""
-    said = fold(text)
-    key, colon, value = said.partition(": ")
-    return (said, value) if colon and value and " " not in key else (said,)
+@lru_cache(maxsize=1024)
+def _read(text: str) -> tuple[str, tuple[str, ...]]:
+    """Returns a text with white space folded, and its sentences that are long enough; replies are read many times."""
+    sentences = (fold(piece.text) for piece in split(text).pieces)
+    return fold(text), tuple(s for s in sentences if len(s) >= LEAST_TEXT)
 
 
 def argument_values(tool: ToolCall) -> Iterator[tuple[tuple[str, ...], str]]:

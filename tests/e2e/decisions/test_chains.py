@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from chain_worlds import World
 
 from whyspan.cli.main import main
-from whyspan.ingest.spans import Span
+from whyspan.ingest.spans import Span, TraceId
 from whyspan.ingest.store import Store
 from whyspan.ingest.store.querying import run_query
 
@@ -159,6 +160,38 @@ def test_a_chain_that_the_budget_cuts_short_goes_on_without_penalty(make_bench: 
     rest = bench.chain()
     assert [link["claim"] for link in rest["links"]] == [link["claim"] for link in chain["links"]]
     assert cut["paid"] + 1 + rest["paid"] == chain["paid"]
+
+
+def test_an_earlier_trace_of_the_session_is_searched_too(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench("plan")
+    later = [s.span_id for s in bench.spans if s.name == "chat clerk"][2:]
+    attributes = {"gen_ai.conversation.id": "talk-1"}
+    bench.write([
+        replace(s, attributes={**s.attributes, **attributes}, trace_id=TraceId("e" * 32), parent_span_id=None)
+        if s.span_id in later else replace(s, attributes={**s.attributes, **attributes})
+        for s in bench.spans
+    ])  # fmt: skip
+    first, bench.trace_id = bench.trace_id, "e" * 32
+    chain = bench.chain()
+    assert [link["trace_id"] for link in chain["links"]] == ["e" * 32, first]
+    assert (chain["end"], chain["links"][-1]["piece"]) == ("tool", bench.world.planted)
+
+
+def test_asking_again_for_free_leaves_the_claims_of_the_chain_as_they_are(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench("plan")
+    bench.write(bench.spans).chain()
+    before = bench.claims()
+    bench.why("--depth", "0")
+    assert bench.claims() == before
+
+
+def test_the_documented_query_finds_the_texts_that_started_decisions(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench("services")
+    bench.write(bench.spans).chain()
+    page = (Path(__file__).parents[3] / "docs" / "chains.md").read_text("utf-8")
+    query = page[page.index("    WITH RECURSIVE") : page.index("`whyspan report RUN")]
+    (row,) = json.loads(bench.run("sql", query, "--json"))["rows"]
+    assert list(row.values() if isinstance(row, dict) else row) == [bench.world.planted, "tool:send_mail"]
 
 
 def test_depth_zero_asks_about_the_decision_alone(make_bench: Callable[..., Bench]) -> None:

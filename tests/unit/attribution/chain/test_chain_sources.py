@@ -56,6 +56,12 @@ def test_the_models_own_words_come_from_the_call_that_said_them() -> None:
     assert source_of("Then I pay.", later, first, second) == ("1", Way.TEXT, "Then I pay.", ())
 
 
+def test_a_heading_is_not_taken_off_a_sentence_that_was_said_as_it_is() -> None:
+    first, second = make_call(1, [USER], "Plan: pay."), make_call(2, [USER], "Shall I pay.")
+    later = make_call(3, [{"role": "assistant", "content": "Plan: pay."}])
+    assert source_of("Plan", later, first, second) == ("1", Way.TEXT, "Plan: pay.", ())
+
+
 def test_call_arguments_come_from_the_call_that_wrote_them_and_the_path_is_told() -> None:
     arguments = {"to": {"name": "Ann", "city": "Bonn"}, "lines": ["Send it. Hurry up.", "12"]}
     maker = make_call(1, [USER], calls=[tool_call("c1", arguments)])
