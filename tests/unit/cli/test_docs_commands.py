@@ -12,7 +12,7 @@ from whyspan.ingest.store import Store
 from whyspan.ingest.store.querying import run_query
 
 DOCS = Path(__file__).parents[3] / "docs"
-PAGES = ("coming-from-langfuse.md", "coming-from-phoenix.md", "writing-back.md")
+PAGES = ("chains.md", "coming-from-langfuse.md", "coming-from-phoenix.md", "writing-back.md")
 COMMANDS = [
     (page, line.strip().removeprefix("whyspan "))
     for page in PAGES
@@ -52,4 +52,4 @@ def test_a_query_of_the_docs_runs(line: str, tmp_path: Path) -> None:
 
 
 def test_the_pages_have_commands() -> None:
-    assert {page for page, _ in COMMANDS} == {"coming-from-langfuse.md", "coming-from-phoenix.md"}
+    assert {page for page, _ in COMMANDS} == {"chains.md", "coming-from-langfuse.md", "coming-from-phoenix.md"}
