@@ -12,8 +12,9 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from ...analysis.attribution.chain import find_chain
 from ...analysis.attribution.problem import Options
-from ...analysis.attribution.why import WhyReport, find_cause
+from ...analysis.attribution.why import WhyReport
 from ...analysis.desk import Desk
 from ...analysis.fixes.fix import FixReport, find_fixes
 from ...analysis.regression.writer import write_test
@@ -114,7 +115,7 @@ class Tour:
         self.narrator.heading(3, "find the cause", f"whyspan why last {event}{self._replay_words()}")
         with self._desk(model_url) as desk:
             case = desk.case(failed.trace_id, event)
-            why = asyncio.run(find_cause(desk, case, Options()))
+            why = asyncio.run(find_chain(desk, case, Options()))
         self.narrator.lines(render_why(why, self.narrator.paint))
         fix_command = f"whyspan fix last {event} --budget {self.fix_budget}{self._replay_words()}"
         self.narrator.heading(4, "measure what stops it", fix_command)
