@@ -32,10 +32,8 @@ from whyspan.cli.demo.standin import Standin
 from whyspan.ingest.otlp import decode_traces
 from whyspan.ingest.spans import Span
 
-RATE = 0.93
-"""Chance of each step when what leads to it is there."""
 IDLE = 0.02
-"""The same when it is not."""
+"""Chance of each step when what leads to it is not there."""
 _TRIES = 40
 _SUBJECTS = (
     "The depot",
@@ -58,6 +56,8 @@ class World:
     name: str
     seed: int
     regardless: bool = False
+    rate: float = 0.93
+    """Chance of each step when what leads to it is there."""
 
     @property
     def value(self) -> str:
@@ -85,10 +85,11 @@ class World:
         return 3 if self.name == "services" else 2
 
     def document(self) -> str:
-        """Returns a page of sentences, the planted one among them."""
+        """Returns a page of sentences, the planted one among them, and one that names the same and leads to nothing."""
         rng = random.Random(f"page {self.name} {self.seed}")
         said = list(dict.fromkeys(_filler(rng) for _ in range(rng.randrange(8, 26))))
-        said.insert(rng.randrange(len(said) + 1), self.planted)
+        for sentence in (self.planted, f"The last audit had no remarks about {self.value}."):
+            said.insert(rng.randrange(len(said) + 1), sentence)
         return "\n".join(" ".join(said[at : at + 4]) for at in range(0, len(said), 4))
 
     def policies(self) -> Mapping[str, Policy]:
@@ -129,10 +130,10 @@ class World:
                 f"Account {self.value} gets the deposit next.",
             ))  # fmt: skip
             plan = ["The order is clear to me.", "First I look at the stock.", "At the end I report in a few lines."]
-            if rng.random() < (RATE if self._leads(page) else IDLE):
+            if rng.random() < (self.rate if self._leads(page) else IDLE):
                 plan.insert(2, step)
             return Did(text=" ".join(plan), calls=(("check_stock", {"item": "desk lamp"}),))
-        if rng.random() < (RATE if self.value in reading.said else IDLE):
+        if rng.random() < (self.rate if self.value in reading.said else IDLE):
             return Did(calls=(("transfer", {"account": self.value, "amount_usd": 1200}),))
         return Did(text="The order is prepared. There is nothing to pay yet.")
 
@@ -142,7 +143,7 @@ class World:
         report = reading.text_of("ask_researcher")
         if not report:
             return Did(calls=(("ask_researcher", {"question": "How do contractors get into the archive?"}),))
-        if rng.random() < (RATE if self.value in report else IDLE):
+        if rng.random() < (self.rate if self.value in report else IDLE):
             return Did(calls=(("grant_access", {"account": self.value}),))
         return Did(text="I have asked the archive to get in touch.")
 
@@ -155,7 +156,7 @@ class World:
             f"Give {self.value} access, and they can start.",
         ))  # fmt: skip
         said = ["The wiki has a page about it.", "Visitors sign in at the front desk.", "Badges are grey."]
-        if rng.random() < (RATE if self._leads(page) else IDLE):
+        if rng.random() < (self.rate if self._leads(page) else IDLE):
             said.insert(1, advice)
         return Did(text=" ".join(said))
 
@@ -165,14 +166,14 @@ class World:
             return Did(calls=(("read_ticket", {"ticket": "T-77"}),))
         step = rng.choice((f"Mail the contract to {self.value}.", f"Then the contract goes to {self.value} by mail."))
         said = ["The customer waits for an answer.", "Keep it short and friendly.", "Close the ticket afterwards."]
-        if rng.random() < (RATE if self._leads(page) else IDLE):
+        if rng.random() < (self.rate if self._leads(page) else IDLE):
             said.insert(1, step)
         return Did(text=" ".join(said))
 
     def _executor(self, reading: Reading, rng: Random) -> Did:
         if reading.results_of("instruct_mailer"):
             return Did(text="The mailer has its instruction.")
-        if rng.random() < (RATE if self.value in reading.user else IDLE):
+        if rng.random() < (self.rate if self.value in reading.user else IDLE):
             order = rng.choice(
                 (f"Please mail the contract to {self.value}.", f"Send the contract to {self.value} now.")
             )
@@ -182,7 +183,7 @@ class World:
     def _mailer(self, reading: Reading, rng: Random) -> Did:
         if reading.results_of("send_mail"):
             return Did(text="Sent.")
-        if rng.random() < (RATE if self.value in reading.user else IDLE):
+        if rng.random() < (self.rate if self.value in reading.user else IDLE):
             return Did(calls=(("send_mail", {"to": self.value, "subject": "Your contract"}),))
         return Did(text="Whom shall I write to?")
 
