@@ -49,6 +49,8 @@ class Engines:
     proposer: Player
     concurrency: int = 8
     prices: PriceList = NO_PRICES
+    way_on: str = "the same command with a larger --budget goes on; what was paid for is kept"
+    """What to do when the budget has ended, unless the policy has set it."""
     _open: dict[str, ReplayEngine] = field(default_factory=dict)
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
 
@@ -118,7 +120,7 @@ class Engines:
         caps = ((limits.calls, budget.cap), (limits.tokens, budget.token_cap), (limits.usd, budget.cost_cap_usd))
         if any(rule is not None and rule == cap for rule, cap in caps):
             return f"the policy sets it: {limits.place}; what was paid for is kept"
-        return "the same command with a larger --budget goes on; what was paid for is kept"
+        return self.way_on
 
 
 async def at_once(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:

@@ -45,6 +45,7 @@ class MissionRun:
         self.engines = Engines(
             folder=Path(self.store.path), budget=self.budget, policy=mission.policy, choice=self.choice,
             proposer=mission.proposer, prices=self.prices,
+            way_on=f"raise it, in {mission.path} or by --budget, then: whyspan mission resume {mission.name}",
         )  # fmt: skip
         self._verifier = Verifier(store=self.store, ask=self._ask, judge=mission.judge, sandbox=mission.sandbox)
         for step in mission.steps:
@@ -71,8 +72,7 @@ class MissionRun:
                 status = "done"
         except BudgetExceededError as error:
             status, note = "budget", error.message
-            hint = f"raise the budget in {self.mission.path}, then: whyspan mission resume {self.mission.name}"
-            raise BudgetExceededError(note, hint=hint) from None
+            raise
         finally:
             self.trace.record_stop(status, note)
         return MissionReport(mission=self.mission.name, trace_id=self.trace.trace_id, steps=tuple(results))
@@ -118,13 +118,16 @@ class MissionRun:
         request = self.mission.proposer.request(self._prompt(step, inputs, feedback))
         # Another attempt at the same prompt is another sample: the reply that was refused would come from the cache.
         exchange = await self.engines.ask(self.mission.proposer, request, number)
+        answered_ns = time.time_ns()
         refusal = self.mission.policy.refusal(exchange.reply)
         verdict = (
             Verdict(passed=False, message=refusal)
             if refusal
             else await self._verifier.verify(step.verifier, exchange.text, inputs)
         )
-        attempt = Attempt(step=step, inputs=inputs, exchange=exchange, verdict=verdict, start_ns=start_ns)
+        attempt = Attempt(
+            step=step, inputs=inputs, exchange=exchange, verdict=verdict, start_ns=start_ns, answered_ns=answered_ns
+        )
         self.trace.record(attempt)
         return attempt
 

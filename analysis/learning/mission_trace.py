@@ -30,6 +30,8 @@ class Attempt:
     exchange: Exchange
     verdict: Verdict
     start_ns: int
+    answered_ns: int
+    """When the answer was there, and its verification began."""
 
 
 @dataclass
@@ -90,7 +92,7 @@ class MissionTrace:
             [
                 self._span(own, self._root, f"step {step.id}", attributes, attempt.start_ns, now),
                 *chat_spans(agent, [attempt.exchange]),
-                self._span(check, own, f"verify {step.id}", said, now, now),
+                self._span(check, own, f"verify {step.id}", said, attempt.answered_ns, now),
                 *chat_spans(Parent(trace_id=self.trace_id, span_id=check), verdict.judged),
             ]
         )

@@ -80,7 +80,8 @@ def play_spans(play: Play) -> list[Span]:
     }
     start, end = play.exchanges[0].stored.start_ns, play.exchanges[-1].stored.end_ns
     run = _span(play, "run", f"run {play.scenario}", attributes, start, end)
-    evaluation = _span(play, "evaluate", "evaluate score", {"gen_ai.operation.name": "evaluate"}, end, end)
+    judged = max((end, *(e.stored.end_ns for e in play.score.judged)))
+    evaluation = _span(play, "evaluate", "evaluate score", {"gen_ai.operation.name": "evaluate"}, end, judged)
     event = SpanEvent(time_ns=end, name=names.EVALUATION_EVENT, attributes=said)
     return [
         run,
