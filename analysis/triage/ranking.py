@@ -52,6 +52,11 @@ class Nomination:
         """The question to ask: the outcome of the weightiest reason that has one, else what the call did."""
         return next((r.event for r in self.reasons if r.event), f"span:{self.span_id}")
 
+    @property
+    def question(self) -> str:
+        """EVENT for this decision of its run: by `tool:NAME` one asks about the last call that did so."""
+        return f"span:{self.span_id}" if self.row["is_repeated"] else self.event
+
     def to_json(self) -> dict[str, Json]:
         """Returns the form that `whyspan triage --json` prints."""
         return {
@@ -124,7 +129,11 @@ def _score(reasons: Sequence[Reason]) -> float:
 
 def _rows(sandbox: Sandbox, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Any]]:
     spans = [span_id for _, span_id in keys]
-    result = sandbox.select("SELECT * EXCLUDE (next_started) FROM candidates WHERE list_contains(?, span_id)", [spans])
+    query = """SELECT c.* EXCLUDE (next_started), EXISTS (
+    FROM acts AS later WHERE later.trace_id = c.trace_id AND later.started > c.started
+    AND list_has_any(later.tool_names, c.tool_names)) AS is_repeated
+FROM candidates AS c WHERE list_contains(?, span_id)"""
+    result = sandbox.select(query, [spans])
     return {(row["trace_id"], row["span_id"]): row for row in result.records()}
 
 

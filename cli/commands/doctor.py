@@ -50,7 +50,7 @@ def command(session: Session, run: str | None, as_json: bool) -> None:
     paint = Paint.stdout(session)
     for line in _report(diagnosis, paint):
         click.echo(line)
-    click.echo(f"\nnext: {session.command('calls ' + (run or '--all'))}")
+    click.echo(f"\nnext: {session.command('calls ' + (run or 'last'))}")
 
 
 def _latest_runs(store: Store) -> list[TraceId]:

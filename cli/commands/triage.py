@@ -40,5 +40,5 @@ def command(session: Session, condition: str, limit: int, latest: int | None, as
     for line in render_triage(nominations, Paint.stdout(session)):
         click.echo(line)
     first = nominations[0]
-    question = f"{first.trace_id[:ID_LENGTH]} {shlex.quote(first.event)}"
+    question = f"{first.trace_id[:ID_LENGTH]} {shlex.quote(first.question)}"
     click.echo(f"\nnext: {session.command(f'why {question}')}")

@@ -14,6 +14,12 @@ from whyspan.ingest.store.querying import run_query
 
 DOCS = Path(__file__).parents[3] / "docs"
 PAGES = ("queries.md", "jobs.md")
+_QUOTED = r'whyspan sql "(SELECT [^"]+)"'
+QUOTED = [
+    (page.name, sql)
+    for page in (*sorted(DOCS.glob("*.md")), DOCS.parent / "README.md")
+    for sql in re.findall(_QUOTED, page.read_text())
+]
 SQL = [
     (page, number, sql)
     for page in PAGES
@@ -28,6 +34,12 @@ def test_sql_of_the_docs_runs(page: str, number: int, sql: str, recorded: Path, 
     given = {p.name: "inbox-agent" for p in query.parameters if p.default is None}
     with Store.open(recorded) as store:
         assert run_query(store, query.sql, query.bind(given)).columns
+
+
+@pytest.mark.parametrize(("page", "sql"), QUOTED, ids=[f"{page}-{sql[:30]}" for page, sql in QUOTED])
+def test_sql_on_a_command_line_of_the_docs_runs(page: str, sql: str, recorded: Path) -> None:
+    with Store.open(recorded) as store:
+        assert run_query(store, sql).columns
 
 
 def test_the_selections_of_the_docs_find_the_demos_failures(recorded: Path) -> None:

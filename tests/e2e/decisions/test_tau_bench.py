@@ -1,12 +1,13 @@
 """Real trajectories with real outcomes: triaged, explained by a job under a budget, reported."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tau_bench import DATA, write_weeks
+from tau_bench import DATA, write_otlp
 
 from whyspan.cli.main import main
 from whyspan.ingest.store import Store
@@ -35,10 +36,12 @@ def model(request):
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Gives a folder with a store of 200 runs, settings and a model."""
+def folder(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Gives a folder with a store of 200 runs beside those of the demo's agents, settings and a model."""
     folder = tmp_path_factory.mktemp("tau")
-    assert write_weeks(folder / ".whyspan", 1) == 200
+    shutil.copytree(recorded, folder / ".whyspan")
+    assert write_otlp(folder / "otlp", 1) == 200
+    assert main(["--store", str(folder / ".whyspan"), "import", "otlp", str(folder / "otlp")]) == 0
     (folder / "whyspan.toml").write_text(SETTINGS)
     (folder / "model.py").write_text(MODEL)
     return folder
@@ -59,10 +62,22 @@ def whyspan(
 
 
 def test_every_run_and_its_reward_are_there(folder: Path) -> None:
-    query = "SELECT count(*), count(DISTINCT trace_id), count(run_scores['reward']) FROM decisions"
+    of_airline = "FROM decisions WHERE service = 'airline-agent'"
+    query = f"SELECT count(*), count(DISTINCT trace_id), count(run_scores['reward']) {of_airline}"
     with Store.open(folder / ".whyspan") as store, store.connect() as db:
         decisions, runs, scored = db.execute(query).fetchall()[0]
     assert (runs, scored) == (200, decisions)
+
+
+def test_the_first_look_tells_what_is_there(whyspan: Callable[..., tuple[int, str]]) -> None:
+    _, doctor = whyspan("doctor", "--json")
+    found = json.loads(doctor)
+    assert {"tau-bench", "example-agent"} <= {library["name"] for library in found["instrumentations"]}
+    assert found["grades"]["not_replayable"] == 0
+    _, runs = whyspan("runs", "--json")
+    assert {"airline-agent", "inbox-agent"} <= {run["service"] for run in json.loads(runs)["runs"]}
+    _, shown = whyspan("show", "last")
+    assert "invoke_agent" in shown
 
 
 def test_triage_ranks_what_failed_or_is_unusual(whyspan: Callable[..., tuple[int, str]]) -> None:

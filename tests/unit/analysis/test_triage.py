@@ -103,6 +103,13 @@ def test_what_is_taken_back_later_is_nominated(store: Store) -> None:
     assert found[0].reasons[0].why == "taken back later by cancel_flight"
 
 
+def test_one_of_several_calls_of_a_tool_is_asked_about_by_its_span(store: Store) -> None:
+    spans = [decision(1, 0, ("book", {})), decision(1, 2, ("book", {})), decision(1, 4, ("cancel", {}))]
+    found = nominate(store, spans)
+    assert found[0].question == f"span:{found[0].span_id}"
+    assert found[2].question == found[2].event == "tool:book"
+
+
 def test_the_decision_before_a_complaint_is_nominated(store: Store) -> None:
     heard = [user("Change my seat. " + FILLER)]
     spans = [
