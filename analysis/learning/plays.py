@@ -45,6 +45,11 @@ class Play:
         return self.exchanges[-1].text
 
     @property
+    def said(self) -> str:
+        """All answers, one below the other."""
+        return "\n".join(exchange.text for exchange in self.exchanges)
+
+    @property
     def costs_usd(self) -> list[float | None]:
         """What its model calls cost each; None where that is not known."""
         return [e.stored.completion.usage.cost_usd for e in self.exchanges]

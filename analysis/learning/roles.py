@@ -53,7 +53,7 @@ async def analyse(scenario: Scenario, plays: Sequence[Play], ask: Ask) -> list[O
     player = scenario.roles.get("analyst")
     if player is None or not failed:
         return observed
-    data = [{"output": p.text[:2000], "feedback": p.score.feedback} for p in failed[:8]]
+    data = [{"output": p.said[:2000], "feedback": p.score.feedback} for p in failed[:8]]
     texts = listed((await ask(player, ANALYST.format(data=_json(data)))).text)
     return [Observation(text=text[:LONGEST], plays=len(failed)) for text in texts if isinstance(text, str)]
 

@@ -31,6 +31,11 @@ class Answer:
     text: str
     score: float
 
+    @property
+    def context(self) -> str:
+        """The case and the conversation so far, whatever the system prompt was: answers to it can be compared."""
+        return json.dumps([self.case, [m for m in self.prompt if m["role"] != "system"]], sort_keys=True)
+
 
 def read_answers(store: Store, scenario: str) -> list[Answer]:
     """Returns the text answers of a scenario's plays, oldest first; answers that call tools are left out."""
@@ -57,16 +62,16 @@ def sft_rows(answers: list[Answer], *, min_score: float) -> Iterator[Row]:
 
 
 def dpo_rows(answers: list[Answer], *, min_score: float) -> Iterator[Row]:
-    """Yields, for each bad answer, the prompt that it was given with the best answer to the same case."""
+    """Yields, for each bad answer, the prompt that it was given with the best answer in the same conversation."""
     best: dict[str, Answer] = {}
     for answer in answers:
-        if answer.score >= min_score and (answer.case not in best or answer.score > best[answer.case].score):
-            best[answer.case] = answer
+        if answer.score >= min_score and (answer.context not in best or answer.score > best[answer.context].score):
+            best[answer.context] = answer
     seen = set()
     for answer in answers:
-        good = best.get(answer.case)
-        key = (answer.case, answer.text)
-        if answer.score < min_score and good is not None and key not in seen:
+        good = best.get(answer.context)
+        key = (answer.context, answer.text)
+        if answer.score < min_score and good is not None and good.text != answer.text and key not in seen:
             seen.add(key)
             yield {
                 "prompt": list(answer.prompt),

@@ -40,6 +40,12 @@ def test_a_negotiation_is_played_in_turns_and_learned(capsys: pytest.CaptureFixt
     assert [m["role"] for m in second["request"]["messages"]] == ["system", "user", "assistant", "user"]
     assert second["request"]["messages"][2]["content"].startswith("I offer")
     assert {first["completeness"]["grade"], second["completeness"]["grade"]} == {"exact"}
+    words = "export-training-data --scenario mine --min-score 0.5 --format dpo --output dpo.jsonl"
+    document(capsys, words)
+    pairs = [json.loads(line) for line in Path("dpo.jsonl").read_text().splitlines()]
+    assert pairs
+    assert all(p["chosen"][0]["content"].startswith("I offer") for p in pairs)
+    assert all(p["rejected"][0]["content"].startswith("I accept") for p in pairs)
 
 
 def test_agents_that_coordinate_see_their_own_messages_alone(capsys: pytest.CaptureFixture[str]) -> None:
