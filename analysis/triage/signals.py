@@ -5,6 +5,7 @@ tables of TABLES, which stand for all decisions that are looked at, nominated or
 everything else.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...ingest.store.promotion import MODEL_OPERATIONS
@@ -29,6 +30,10 @@ class Signal:
 
 def _literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
+
+
+def _literals(texts: Iterable[str]) -> str:
+    return ", ".join(map(_literal, texts))
 
 
 def _quote(pattern: str) -> str:
@@ -62,22 +67,23 @@ TABLES = {
         ", ".join(f"({_literal(did)}, {_literal(undid)})" for did, undid in UNDOING)
     ),
     # A long text is kept once a trace, with the start of the span that brought it first; a short one is in every row.
-    "telling": f"""SELECT trace_id, time, body FROM messages
+    "long": f"""SELECT trace_id, time, body FROM messages
 WHERE time >= $since AND ({_found(_USER_COMPLAINT)} OR {_found(ORDER)})""",
+    "short": f"""SELECT trace_id, started AS time, is_tool, body FROM (
+  SELECT trace_id, started, operation = 'execute_tool' AS is_tool, pair.key AS key, pair.kind AS kind,
+    pair.value AS body
+  FROM (SELECT trace_id, started, operation, unnest(attributes) AS pair FROM spans WHERE started >= $since
+    AND (operation = 'execute_tool' OR has_content AND operation IN ({_literals(MODEL_OPERATIONS)}))))
+WHERE CASE WHEN is_tool THEN kind = 'string' AND key IN ({_literals(RESULT_KEYS)}) AND {_found(ORDER)}
+  ELSE regexp_matches(key, 'input|prompt|request') AND {_found(_USER_COMPLAINT)} END""",
     "heard": f"""SELECT trace_id, min(time) AS time, {_quote(COMPLAINT)} AS said FROM (
-  FROM telling
+  FROM long WHERE {_found(_USER_COMPLAINT)}
   UNION ALL
-  SELECT trace_id, started, pair.value FROM (SELECT trace_id, started, unnest(attributes) AS pair FROM spans
-    WHERE started >= $since AND has_content AND operation IN ({", ".join(map(_literal, MODEL_OPERATIONS))}))
-  WHERE regexp_matches(pair.key, 'input|prompt|request'))
-WHERE {_found(_USER_COMPLAINT)} GROUP BY ALL""",
-    "outside": f"""FROM telling WHERE ({_found(_FROM_TOOL)} OR NOT {_found(_FROM_ELSEWHERE)}) AND {_found(ORDER)}
+  SELECT trace_id, time, body FROM short WHERE NOT is_tool)
+GROUP BY ALL""",
+    "outside": f"""FROM long WHERE ({_found(_FROM_TOOL)} OR NOT {_found(_FROM_ELSEWHERE)}) AND {_found(ORDER)}
 UNION ALL
-SELECT trace_id, started, body FROM (
-  SELECT trace_id, started, pair.key AS key, pair.kind AS kind, pair.value AS body
-  FROM (SELECT trace_id, started, unnest(attributes) AS pair FROM spans
-    WHERE started >= $since AND operation = 'execute_tool'))
-WHERE kind = 'string' AND key IN ({", ".join(map(_literal, RESULT_KEYS))}) AND {_found(ORDER)}""",
+SELECT trace_id, time, body FROM short WHERE is_tool""",
 }
 """Table → the query that fills it, in the order of creation after `acts`; `$since` is where `acts` begins."""
 
