@@ -12,9 +12,9 @@ import click
 from .output import Session, write_json, write_table
 
 if TYPE_CHECKING:
-    from ..analysis.learning.bench import Bench
-    from ..analysis.learning.forecasts import Forecast
-    from ..analysis.learning.scenario import Scenario
+    from ..analysis.learning.play.bench import Bench
+    from ..analysis.learning.play.forecasts import Forecast
+    from ..analysis.learning.scenarios.scenario import Scenario
     from ..analysis.policy import Policy
     from ..analysis.replay.budget import Budget
     from ..analysis.replay.models import ModelChoice
@@ -72,7 +72,7 @@ class Workplace:
 
     def bench(self, scenario: "Scenario") -> "Bench":
         """Returns the bench of a scenario."""
-        from ..analysis.learning.bench import Bench
+        from ..analysis.learning.play.bench import Bench
 
         return Bench(
             scenario=scenario, store=self.store, budget=self.budget, concurrency=self.concurrency, choice=self.choice,
@@ -95,7 +95,7 @@ class Workplace:
 
     def carry_out(self, work: Coroutine[Any, Any, T]) -> T:
         """Returns what comes of work, within the time that the policy allows."""
-        from ..analysis.learning.engines import within
+        from ..analysis.learning.play.engines import within
 
         limits = self.policy.limits
         return asyncio.run(within(limits.seconds, work, rule=f"{limits.place}.seconds"))

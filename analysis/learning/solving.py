@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from ..canonical import digest
 from ..policy import load_policy
-from .bench import Bench, open_bench
-from .evaluators import EvaluatorSpec
-from .forecasts import Forecast, forecast_plays
-from .players import Player
-from .plays import Play, all_spans
-from .scenario import Scenario, ScenarioCase
+from .play.bench import Bench, open_bench
+from .play.forecasts import Forecast, forecast_plays
+from .play.players import Player
+from .play.plays import Play, all_spans
+from .scenarios.scenario import Scenario, ScenarioCase
+from .scoring.spec import EvaluatorSpec
 
 PROMPT = """\
 {{ input.task }}

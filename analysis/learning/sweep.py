@@ -26,13 +26,13 @@ from ...ingest.settings import nearest
 from ..canonical import digest
 from ..statistics.betting import mean_interval
 from ..yaml_files import Table, read_table
-from .bench import Bench, open_bench
-from .engines import at_once
-from .evaluators import read_evaluator
-from .forecasts import Forecast, forecast_sweep
-from .players import Player, provider_names, read_player
-from .plays import Play, all_spans
-from .scenario import FAMILIES, Scenario, ScenarioCase, find_scenario, read_scenario
+from .play.bench import Bench, open_bench
+from .play.engines import at_once
+from .play.forecasts import Forecast, forecast_sweep
+from .play.players import Player, provider_names, read_player
+from .play.plays import Play, all_spans
+from .scenarios.scenario import FAMILIES, Scenario, ScenarioCase, find_scenario, read_scenario
+from .scoring.spec import read_evaluator
 
 FIELDS = (
     "description", "scenario", "scenario_family", "base_input", "proposer", "evaluator", "variables", "runs_per_combo",

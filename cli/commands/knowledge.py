@@ -26,7 +26,7 @@ def command() -> None:
 @click.pass_obj
 def show(session: Session, name: str, as_json: bool) -> None:
     """Show the lessons and their evidence."""
-    from ...analysis.learning.knowledge import open_knowledge
+    from ...analysis.learning.lessons.knowledge import open_knowledge
     from ..report.learning_text import render_items
 
     with open_knowledge(name) as knowledge:
@@ -50,7 +50,7 @@ def show(session: Session, name: str, as_json: bool) -> None:
 @click.pass_obj
 def propose(session: Session, name: str, rule: str, claim: str, as_json: bool) -> None:
     """Put a rule on the list of those that the next run tests; what holds on one case is no lesson yet."""
-    from ...analysis.learning.knowledge import open_knowledge
+    from ...analysis.learning.lessons.knowledge import open_knowledge
 
     if bool(rule) == bool(claim):
         raise UsageError("give either --rule or --claim")
@@ -74,7 +74,7 @@ def audit(name: str, as_json: bool) -> int:
 
     Exit codes: 0 they do, 1 they do not.
     """
-    from ...analysis.learning.knowledge import open_knowledge
+    from ...analysis.learning.lessons.knowledge import open_knowledge
 
     with open_knowledge(name) as knowledge:
         wrong = list(knowledge.audit())
@@ -92,8 +92,8 @@ def audit(name: str, as_json: bool) -> int:
 @json_option
 def diff(name: str, other: str, as_json: bool) -> None:
     """Show what the lessons in force added to those before, and removed."""
-    from ...analysis.learning.knowledge import open_knowledge
-    from ...analysis.learning.shelf import changes
+    from ...analysis.learning.lessons.knowledge import open_knowledge
+    from ...analysis.learning.lessons.shelf import changes
 
     with open_knowledge(name) as knowledge:
         shelf = knowledge.shelf
@@ -114,7 +114,7 @@ def diff(name: str, other: str, as_json: bool) -> None:
 @json_option
 def rollback(name: str, as_json: bool) -> None:
     """Serve the lessons that were in force before."""
-    from ...analysis.learning.knowledge import open_knowledge
+    from ...analysis.learning.lessons.knowledge import open_knowledge
 
     with open_knowledge(name) as knowledge:
         demoted = knowledge.roll_back()
@@ -131,7 +131,7 @@ def branch(session: Session, name: str, branch: str, as_json: bool) -> None:
 
     A branch is named SCENARIO@BRANCH wherever a scenario is: `run`, and every command here.
     """
-    from ...analysis.learning.knowledge import branches, make_branch
+    from ...analysis.learning.lessons.knowledge import branches, make_branch
 
     if branch:
         made = make_branch(name, branch)
@@ -150,7 +150,7 @@ def branch(session: Session, name: str, branch: str, as_json: bool) -> None:
 @json_option
 def prune(name: str, as_json: bool) -> None:
     """Take lessons that failed or were demoted out of the file; they stay on record and are not tried again."""
-    from ...analysis.learning.knowledge import open_knowledge
+    from ...analysis.learning.lessons.knowledge import open_knowledge
 
     with open_knowledge(name) as knowledge:
         removed = knowledge.prune()
@@ -170,13 +170,13 @@ def retest(session: Session, name: str, pairs: int, options: RunArguments, as_js
 
     Exit codes: 0 all stand, 1 one was demoted, 5 the budget ended.
     """
-    from ...analysis.learning.bench import open_bench
-    from ...analysis.learning.forecasts import forecast_plays
-    from ...analysis.learning.gate import Strategy
-    from ...analysis.learning.knowledge import knowledge_name, open_knowledge
-    from ...analysis.learning.playbook import Status
-    from ...analysis.learning.retesting import Retest, retest
-    from ...analysis.learning.scenario import find_scenario, read_scenario
+    from ...analysis.learning.lessons.gate import Strategy
+    from ...analysis.learning.lessons.knowledge import knowledge_name, open_knowledge
+    from ...analysis.learning.lessons.playbook import Status
+    from ...analysis.learning.lessons.retesting import Retest, retest
+    from ...analysis.learning.play.bench import open_bench
+    from ...analysis.learning.play.forecasts import forecast_plays
+    from ...analysis.learning.scenarios.scenario import find_scenario, read_scenario
 
     scenario = read_scenario(find_scenario(name))
     if not scenario.confirming:

@@ -11,7 +11,7 @@ from ..output import Session, printable, shorten, write_json
 from ..tables import write_records
 
 if TYPE_CHECKING:
-    from ...analysis.learning.mission_report import MissionReport, StepResult
+    from ...analysis.learning.missions.report import MissionReport, StepResult
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
@@ -77,16 +77,16 @@ def status(session: Session, name: str | None, as_json: bool) -> None:
 
 
 def _file(session: Session, name: str) -> Path:
-    from ...analysis.learning.mission_trace import file_of
+    from ...analysis.learning.missions.trace import file_of
 
     with session.open_store() as store:
         return file_of(store, name)
 
 
 def _carry_out(session: Session, options: RunArguments, path: Path, hints: dict[str, str], as_json: bool) -> int:
-    from ...analysis.learning.mission import read_mission
-    from ...analysis.learning.mission_run import MissionRun
-    from ...analysis.learning.mission_trace import trace_of
+    from ...analysis.learning.missions.mission import read_mission
+    from ...analysis.learning.missions.run import MissionRun
+    from ...analysis.learning.missions.trace import trace_of
     from ...ingest.store.durable import try_lock
 
     mission = read_mission(path)

@@ -46,7 +46,7 @@ def command(check: bool, as_json: bool) -> None:
 
 
 def _local() -> Iterator[Row]:
-    from ...analysis.learning.players import COMMAND_LINES, RULES
+    from ...analysis.learning.play.players import COMMAND_LINES, RULES
 
     yield Row(provider=RULES, where="a Python function in a file", configured=True, needs="nothing", priced="free")
     for name, argv in COMMAND_LINES.items():

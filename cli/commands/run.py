@@ -10,7 +10,7 @@ from ..learning import RunArguments, run_options, workplace
 from ..output import Paint, Session, printable, write_json
 
 if TYPE_CHECKING:
-    from ...analysis.learning.run_report import RunReport
+    from ...analysis.learning.lessons.run_report import RunReport
 
 
 @click.command(epilog="Example: whyspan run --scenario unit_test_generation --gens 3")
@@ -36,12 +36,12 @@ def command(
 
     Exit codes: 0 done, 5 the budget ended.
     """
-    from ...analysis.learning.bench import open_bench
-    from ...analysis.learning.campaign import Campaign
-    from ...analysis.learning.forecasts import forecast_run
-    from ...analysis.learning.gate import Strategy
-    from ...analysis.learning.knowledge import knowledge_name, open_knowledge
-    from ...analysis.learning.scenario import find_scenario, read_cases, read_scenario
+    from ...analysis.learning.lessons.campaign import Campaign
+    from ...analysis.learning.lessons.gate import Strategy
+    from ...analysis.learning.lessons.knowledge import knowledge_name, open_knowledge
+    from ...analysis.learning.play.bench import open_bench
+    from ...analysis.learning.play.forecasts import forecast_run
+    from ...analysis.learning.scenarios.scenario import find_scenario, read_cases, read_scenario
     from ..report.learning_text import render_run
 
     scenario = read_scenario(find_scenario(name))

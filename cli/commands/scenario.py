@@ -33,8 +33,8 @@ def new(
     (results of tools in another form, or failed), schema_evolution (the tool described otherwise), operator_loop
     (somebody steps in).
     """
-    from ...analysis.learning.creation import copy_template
-    from ...analysis.learning.scenario import read_scenario
+    from ...analysis.learning.scenarios.creation import copy_template
+    from ...analysis.learning.scenarios.scenario import read_scenario
 
     if bool(template) == bool(source):
         raise UsageError("give either --template or --from", hint="--template agent_task needs nothing else")
@@ -59,7 +59,7 @@ def new(
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def list_scenarios(as_json: bool) -> None:
     """List the scenarios in this folder."""
-    from ...analysis.learning.scenario import SCENARIOS, read_scenario
+    from ...analysis.learning.scenarios.scenario import SCENARIOS, read_scenario
 
     found = [read_scenario(path.parent) for path in sorted(SCENARIOS.glob("*/scenario.yaml"))]
     rows = [{"scenario": s.name, "family": s.family, "cases": len(s.cases), "about": s.description} for s in found]
@@ -73,7 +73,7 @@ def _from_decision(session: Session, name: str, run: str, event: str, family: st
     from ...analysis.cases import freeze
     from ...analysis.desk import Desk
     from ...analysis.fixes.guards import find_guards
-    from ...analysis.learning.creation import write_decision_scenario, write_variant_scenario
+    from ...analysis.learning.scenarios.creation import write_decision_scenario, write_variant_scenario
     from ...analysis.replay.budget import Budget
     from ...analysis.replay.models import ModelChoice
     from ...analysis.targets import select

@@ -10,7 +10,7 @@ from ..learning import RunArguments, run_options, workplace
 from ..output import Session, printable, write_json
 
 if TYPE_CHECKING:
-    from ...analysis.learning.plays import Play
+    from ...analysis.learning.play.plays import Play
 
 
 @click.command(epilog='Example: whyspan solve -d "Name three colours." --rubric "three colours" --model-fn model.py:f')
@@ -38,7 +38,7 @@ def command(
 
     Exit codes: 0 an attempt scored more than 0.99, 1 none did, 5 the budget ended.
     """
-    from ...analysis.learning.players import Player
+    from ...analysis.learning.play.players import Player
     from ...analysis.learning.solving import GOOD_ENOUGH, inline_scenario, solve
 
     if bool(rubric) == bool(predicate):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from ..output import Paint, shorten
 
 if TYPE_CHECKING:
-    from ...analysis.learning.playbook import Item
-    from ...analysis.learning.run_report import Proposal, RunReport
+    from ...analysis.learning.lessons.playbook import Item
+    from ...analysis.learning.lessons.run_report import Proposal, RunReport
 
 _COLOURS = {"admitted": "green", "refuted": "red", "inconclusive": "yellow"}
 

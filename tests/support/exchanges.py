@@ -1,6 +1,6 @@
 """Answers of players, as if a model had given them."""
 
-from whyspan.analysis.learning.exchanges import Exchange
+from whyspan.analysis.learning.play.exchanges import Exchange
 from whyspan.analysis.replay.completion import Completion
 from whyspan.analysis.replay.reply_store import StoredReply
 from whyspan.ingest.calls import ModelReply

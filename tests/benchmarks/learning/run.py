@@ -8,7 +8,7 @@ import random
 import statistics
 from collections.abc import Callable, Iterator
 
-from whyspan.analysis.learning.gate import Decision, Measurement, pairs_needed
+from whyspan.analysis.learning.lessons.gate import Decision, Measurement, pairs_needed
 
 ALPHA = 0.05
 CANDIDATES = 8

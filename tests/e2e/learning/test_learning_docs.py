@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from whyspan.analysis.learning.creation import template_names
-from whyspan.analysis.learning.mission import read_mission
+from whyspan.analysis.learning.missions.mission import read_mission
+from whyspan.analysis.learning.scenarios.creation import template_names
 from whyspan.analysis.learning.sweep import read_sweep
 from whyspan.analysis.policy import load_policy
 from whyspan.cli.main import main
@@ -47,10 +47,6 @@ def test_the_commands_to_try_run_offline_in_their_order(folder: Path) -> None:
         assert main(shlex.split(command)) == ExitCode.OK, command
     assert (folder / "sft.jsonl").read_text().count("\n") > 0
     assert (folder / "dpo.jsonl").read_text().count("\n") > 0
-    branch = "knowledge branch --scenario support --name bold"
-    assert f"`{branch}`" in PAGE
-    for command in (branch, "run --scenario support@bold --knowledge-strategy aggressive"):
-        assert main(shlex.split(command)) == ExitCode.OK
 
 
 def test_the_files_it_shows_are_read(folder: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from whyspan.analysis.learning.creation import TEMPLATES
+from whyspan.analysis.learning.scenarios.creation import TEMPLATES
 from whyspan.cli.main import main
 from whyspan.ingest.errors import ExitCode
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from whyspan.analysis.learning.playbook import Playbook
-from whyspan.analysis.learning.scenario import read_scenario
+from whyspan.analysis.learning.lessons.playbook import Playbook
+from whyspan.analysis.learning.scenarios.scenario import read_scenario
 from whyspan.ingest.errors import FormatError
 
 GOOD = """\

@@ -9,10 +9,10 @@ import pytest
 from exchanges import exchange
 
 from whyspan.analysis.fields import with_user_message
-from whyspan.analysis.learning.environments import EnvironmentSpec, read_environment, roll_out
-from whyspan.analysis.learning.exchanges import Exchange
-from whyspan.analysis.learning.scenario import read_scenario
-from whyspan.analysis.learning.scores import Score
+from whyspan.analysis.learning.play.environments import EnvironmentSpec, read_environment, roll_out
+from whyspan.analysis.learning.play.exchanges import Exchange
+from whyspan.analysis.learning.scenarios.scenario import read_scenario
+from whyspan.analysis.learning.scoring.scores import Score
 from whyspan.analysis.policy import NO_POLICY, Policy
 from whyspan.analysis.targets import parse_target
 from whyspan.analysis.yaml_files import read_table

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from exchanges import exchange
 
-from whyspan.analysis.learning.evaluators import read_evaluator
-from whyspan.analysis.learning.exchanges import Exchange
-from whyspan.analysis.learning.players import Player
-from whyspan.analysis.learning.sandbox import Sandbox
-from whyspan.analysis.learning.scores import Score, schema_score
-from whyspan.analysis.learning.scoring import Evaluator
+from whyspan.analysis.learning.play.exchanges import Exchange
+from whyspan.analysis.learning.play.players import Player
+from whyspan.analysis.learning.scoring.evaluator import Evaluator
+from whyspan.analysis.learning.scoring.sandbox import Sandbox
+from whyspan.analysis.learning.scoring.scores import Score, schema_score
+from whyspan.analysis.learning.scoring.spec import read_evaluator
 from whyspan.analysis.policy import NO_POLICY, Policy
 from whyspan.analysis.yaml_files import read_table
 from whyspan.ingest.calls import ModelReply, ToolCall

@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from whyspan.analysis.learning.gate import Decision, Measurement, Strategy, judge, pairs_needed
+from whyspan.analysis.learning.lessons.gate import Decision, Measurement, Strategy, judge, pairs_needed
 
 
 def measure(

@@ -9,11 +9,11 @@ from whyspan.analysis.attribution.problem import Tally
 from whyspan.analysis.cases import Case
 from whyspan.analysis.claims import Claim, Verdict
 from whyspan.analysis.interventions import InsertRule, intervention_id
-from whyspan.analysis.learning.knowledge import Knowledge, branches, make_branch, open_knowledge
-from whyspan.analysis.learning.lessons import Lesson
-from whyspan.analysis.learning.playbook import Status
-from whyspan.analysis.learning.run_state import start_run
-from whyspan.analysis.learning.shelf import changes
+from whyspan.analysis.learning.lessons.knowledge import Knowledge, branches, make_branch, open_knowledge
+from whyspan.analysis.learning.lessons.lesson import Lesson
+from whyspan.analysis.learning.lessons.playbook import Status
+from whyspan.analysis.learning.lessons.run_state import start_run
+from whyspan.analysis.learning.lessons.shelf import changes
 from whyspan.analysis.records import claim_span
 from whyspan.analysis.targets import parse_target
 from whyspan.ingest.calls import Api

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from whyspan.analysis.learning.evidence import Book
-from whyspan.analysis.learning.lessons import Lesson, with_lessons
-from whyspan.analysis.learning.playbook import Playbook, Status
-from whyspan.analysis.learning.shelf import Shelf, changes
+from whyspan.analysis.learning.lessons.evidence import Book
+from whyspan.analysis.learning.lessons.lesson import Lesson, with_lessons
+from whyspan.analysis.learning.lessons.playbook import Playbook, Status
+from whyspan.analysis.learning.lessons.shelf import Shelf, changes
 from whyspan.ingest.calls import Api
 from whyspan.ingest.errors import FormatError, UsageError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from backend_server import Answer, Backend, Call
 
-from whyspan.analysis.learning.players import Player
+from whyspan.analysis.learning.play.players import Player
 from whyspan.ingest.calls import Api
 from whyspan.ingest.errors import UpstreamError, UsageError
 

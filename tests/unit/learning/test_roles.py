@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from exchanges import exchange
 
-from whyspan.analysis.learning.engines import Ask
-from whyspan.analysis.learning.exchanges import Exchange
-from whyspan.analysis.learning.players import Player
-from whyspan.analysis.learning.plays import Play
-from whyspan.analysis.learning.roles import Observation, analyse, architect, coach
-from whyspan.analysis.learning.scenario import Scenario, ScenarioCase
-from whyspan.analysis.learning.scores import Score
+from whyspan.analysis.learning.lessons.roles import Observation, analyse, architect, coach
+from whyspan.analysis.learning.play.engines import Ask
+from whyspan.analysis.learning.play.exchanges import Exchange
+from whyspan.analysis.learning.play.players import Player
+from whyspan.analysis.learning.play.plays import Play
+from whyspan.analysis.learning.scenarios.scenario import Scenario, ScenarioCase
+from whyspan.analysis.learning.scoring.scores import Score
 from whyspan.analysis.learning.solving import inline_scenario
 
 MODEL = Player(provider="openai", model="m")

@@ -1,0 +1,1 @@
+"""Missions: long work in steps, each of them done only when its verifier says so."""

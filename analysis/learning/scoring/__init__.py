@@ -1,0 +1,1 @@
+"""Scoring: what decides how good an output is, and where generated code runs."""
