@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 from .parquet import in_order
 from .schema import TABLES, TableSpec
 
-_BATCH_BYTES = 24 << 20
+_BATCH_BYTES = 16 << 20
 """What the files together have in memory, about."""
 _BATCH_ROWS = 32_768
 _MIN_ROWS = 64
-_BUFFER_BYTES = 1 << 20
+_BUFFER_BYTES = 1 << 16
 _WITHOUT_TRACE = "~"
 """Sorts after every trace id: rows without one come last."""
 
@@ -39,7 +39,7 @@ class _Source:
 
     def __init__(self, path: Path, spec: TableSpec, files: int) -> None:
         self._spec = spec
-        self._file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES)
+        self._file = pq.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
         self._batches = self._file.iter_batches(_rows_per_batch(self._file.metadata, files), use_threads=False)
         self._rows = spec.schema.empty_table()
         self.is_read = False

@@ -20,9 +20,12 @@ from .schema import LOW_CARDINALITY, MESSAGES, TABLES, TableSpec
 _MAX_ROWS = 16_384
 _GROUP_BYTES = 12 << 20
 """Rows per group are bounded by both: looking up one trace reads whole row groups."""
-_PAGE_BYTES = 4 << 20
-_LEVELS = {"schema": 1, "hot": 1, "hour": 3, "day": 9}
-"""zstd level by tier: what is written once for good is worth more work."""
+_PAGE_BYTES = {"schema": 1 << 20, "hot": 1 << 20, "hour": 4 << 20, "day": 4 << 20}
+"""Large pages compress better, small ones are cheaper to merge: a merge has one page of each file in memory."""
+_PAGE_ROWS = 64
+"""Pages end at multiples of so many rows."""
+_LEVELS = {"schema": 1, "hour": 3, "day": 9}
+"""zstd level by tier: what is written once for good is worth more work, what is soon merged is worth none."""
 
 
 def write_file(layout: Layout, kind: str, table: pa.Table, *, tier: str, name: str | None = None) -> DataFile:
@@ -96,13 +99,12 @@ def _groups(tables: Iterable[pa.Table]) -> float:
 
 
 def _encoding(schema: pa.Schema, tier: str) -> dict[str, Any]:
-    # Most of what is rolled is text, which is read again, and compressed with more care, when hot files are merged.
-    is_raw = tier == "hot" and schema == MESSAGES
     return {
-        "compression": "none" if is_raw else "zstd",
-        "compression_level": None if is_raw else _LEVELS[tier],
+        "compression": "none" if tier == "hot" else "zstd",
+        "compression_level": _LEVELS.get(tier),
         "use_dictionary": [name for name in LOW_CARDINALITY if name.split(".")[0] in schema.names],
-        "data_page_size": _PAGE_BYTES,
+        "data_page_size": _PAGE_BYTES[tier],
+        "write_batch_size": _PAGE_ROWS,
     }
 
 
