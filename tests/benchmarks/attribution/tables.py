@@ -28,6 +28,7 @@ _GROUPS = {
     "two copies": ("or2",),
     "three copies": ("or3",),
     "masked": ("supp",),
+    "measured effects of a real model": ("measured",),
     "diffuse (hit: recognised)": ("diffuse",),
     "null (hit: nothing named)": ("null", "null35", "null60", "null100"),
 }
