@@ -5,12 +5,13 @@ Ids are deterministic, so a run that is continued after a crash writes the same 
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....ingest import conventions as names
 from ....ingest.spans import AnyValue, Span, SpanId, TraceId
 from ...canonical import digest
 from ...claims import Verdict, span_id_of
+from ...evaluation import Evaluation
 from ...records import RESOURCE, SCOPE
 from ...statistics.logarithms import from_log
 from ..scenarios.scenario import Scenario
@@ -77,7 +78,10 @@ def finding_span(scenario: Scenario, found: Finding, strategy: Strategy, place: 
     """Returns the claim of a lesson about the population of cases."""
     measured, (low, high) = found.measured, found.measured.interval
     claim = lesson_claim_id(scenario, found.lesson)
+    evaluation = _evaluation(claim, found)
     attributes: dict[str, AnyValue] = {
+        **evaluation.attributes,
+        "gen_ai.operation.name": "evaluate",
         names.SCENARIO: scenario.name,
         names.EPOCH: scenario.epoch,
         names.STRATEGY: strategy.value,
@@ -101,4 +105,17 @@ def finding_span(scenario: Scenario, found: Finding, strategy: Strategy, place: 
         names.LESSON_HELDOUT: len(measured.heldout),
     }
     known = {key: value for key, value in attributes.items() if value == value}  # Not a number: nothing was measured.
-    return learning_span(place, names.KIND_CLAIM, f"lesson {found.lesson.id[:12]}", known, parent=parent)
+    span = learning_span(place, names.KIND_CLAIM, f"lesson {found.lesson.id[:12]}", known, parent=parent)
+    return replace(span, events=(evaluation.event(place.end_ns),))
+
+
+def _evaluation(claim: str, found: Finding) -> Evaluation:
+    measured, (low, high) = found.measured, found.measured.interval
+    explanation = (
+        f"{found.decision.value}: effect {measured.effect:+.2f} [{low:+.2f}, {high:+.2f}] over {len(measured.blocks)} "
+        f"cases, e-value {from_log(measured.log_help):.3g} of {measured.needed:.3g}"
+    )
+    verdict = _VERDICTS[found.decision].value
+    return Evaluation(
+        claim_id=claim, name="whyspan.lesson_effect", score=measured.effect, label=verdict, explanation=explanation
+    )

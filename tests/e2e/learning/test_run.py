@@ -90,6 +90,9 @@ def test_a_lesson_that_helps_is_learned_and_kept_and_a_decoy_is_refused(
     assert [row["score"] for row in rows(by_generation)] == [0.0, 1.0, 1.0]
     assert rows("SELECT count(*) AS n FROM claims WHERE kind = 'lesson' AND scope = 'population'") == [{"n": 2}]
     assert rows("SELECT count(*) AS n FROM scores WHERE name = 'score' AND value = 0")[0]["n"] > 0
+    said = "SELECT attr(attributes, 'evaluations.0.evaluation.explanation') AS said, operation FROM spans "
+    claim = rows(f"{said} WHERE attr(attributes, 'whyspan.lesson.decision') = 'admitted'")
+    assert [(c["operation"], c["said"].split(" [")[0]) for c in claim] == [("evaluate", "admitted: effect +1.00")]
     again = run_json(capsys, "--gens", "2")
     assert [g["score"] for g in again["generations"]] == [1.0, 1.0]
     assert again["proposals"] == []
