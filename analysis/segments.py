@@ -29,6 +29,8 @@ class Segment:
     """The place of the request that holds it."""
     place: str
     """That place in words, as in `the result of read_email`."""
+    tool: str
+    """The tool that a definition, result or call belongs to; empty for other texts."""
     call_id: str
     """The tool call that it came from or was part of, by which its span is found; empty for other texts."""
     start: int
@@ -132,6 +134,7 @@ def _segments_of(text_field: TextField, document: Document, first: int) -> list[
             message=text_field.message,
             pointer=text_field.pointer,
             place=place_words(text_field),
+            tool=text_field.tool,
             call_id=text_field.call_id,
             start=piece.start,
             end=piece.end,

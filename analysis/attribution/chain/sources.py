@@ -102,9 +102,16 @@ def _of_result(piece: Segment, earlier: Sequence[ModelCall]) -> Source | None:
 
 
 def _caller(piece: Segment, calls: Sequence[ModelCall]) -> tuple[ModelCall, ToolCall] | None:
-    """Returns the call that made the tool call which the piece answers or is part of, by its id."""
-    made = ((c, t) for c in reversed(calls) for reply in c.replies for t in reply.tool_calls)
-    return next(((c, t) for c, t in made if piece.call_id and t.id == piece.call_id), None)
+    """Returns the call that made the tool call which the piece answers or is part of.
+
+    By its id; some APIs have none: then it is the latest call of the tool, unless a reply has several.
+    """
+    made = [(c, t) for c in reversed(calls) for reply in c.replies for t in reply.tool_calls]
+    if piece.call_id:
+        return next(((c, t) for c, t in made if t.id == piece.call_id), None)
+    same = [(c, t) for c, t in made if t.name == piece.tool]
+    is_clear = len(same) == 1 or (len(same) > 1 and same[0][0] is not same[1][0])
+    return same[0] if is_clear else None
 
 
 def _writer(piece: Segment, calls: Sequence[ModelCall], *, least: int = LEAST_TEXT) -> Source | None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -74,6 +75,24 @@ def test_a_result_comes_from_the_call_that_asked_for_it() -> None:
     maker = make_call(1, [USER], calls=[tool_call("c1", {"file": "x"})])
     reader = make_call(2, [USER, asked("c1", {"file": "x"}), gave("c1", f"A page. {ORDER}")])
     assert source_of("Suppliers", reader, maker) == ("1", Way.RESULT, ORDER, ())
+
+
+def gemini(number: int, *replies: ToolCall, turns: Messages) -> ModelCall:
+    call = replace(make_call(number, [], calls=replies), api=Api.GEMINI_GENERATE)
+    return replace(call, request={"model": "m", "contents": [{"role": "user", "parts": [{"text": "Hi."}]}, *turns]})
+
+
+def test_without_ids_a_result_comes_from_the_latest_call_of_its_tool_when_that_is_clear() -> None:
+    asks: Messages = [{"role": "model", "parts": [{"functionCall": {"name": "read", "args": {"file": "x"}}}]}]
+    answers: Messages = [
+        {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"text": f"A page. {ORDER}"}}}]}
+    ]
+    once, other = ToolCall(name="read", arguments='{"file": "x"}'), ToolCall(name="look", arguments="{}")
+    reader = gemini(3, turns=[*asks, *answers])
+    assert source_of("Suppliers", reader, gemini(1, once, turns=[]), gemini(2, other, turns=[])) == (
+        "1", Way.RESULT, ORDER, (),
+    )  # fmt: skip
+    assert source_of("Suppliers", reader, gemini(1, once, once, turns=[])) is None
 
 
 def test_a_result_that_a_model_inside_the_tool_wrote_comes_from_that_model() -> None:
