@@ -28,11 +28,16 @@ _LEAKS = re.compile(
     re.IGNORECASE,
 )
 """Attributes into which instrumentations write secrets of the process unasked."""
-_LEAKY_SCOPES = re.compile(
-    r"langsmith|http|requests|urllib|[aw]sgi|flask|django|fastapi|starlette|tornado|falcon|pyramid|express",
-    re.IGNORECASE,
+_LEAKY_SCOPES = (
+    (re.compile("langsmith", re.IGNORECASE), (b"langsmith.metadata.LANG",)),
+    (
+        re.compile(
+            "http|requests|urllib|[aw]sgi|flask|django|fastapi|starlette|tornado|falcon|pyramid|express", re.IGNORECASE
+        ),
+        (b"http.request.header.", b"http.response.header."),
+    ),
 )
-_LEAK_MARKS = (b"langsmith.metadata.LANG", b"http.request.header.", b"http.response.header.")
+"""Instrumentations that are known to leak, and what there is in a request of theirs that does."""
 _OPTIONS = ("presets", "patterns", "attributes")
 REDACTED = "[redacted]"
 
@@ -89,7 +94,7 @@ class Redactor:
         cleaned: bytes = request.SerializeToString()
         return cleaned
 
-    def _is_needed(self, scopes: Iterable[str], payload: bytes) -> bool:
+    def _is_needed(self, scopes: Sequence[str], payload: bytes) -> bool:
         """Tells whether the request has to be gone through.
 
         Looking for the marks of leaks in all bytes costs as much as parsing them, so only the instrumentations that
@@ -97,7 +102,9 @@ class Redactor:
         """
         if self.patterns or self.keys:
             return True
-        return any(map(_LEAKY_SCOPES.search, scopes)) and any(mark in payload for mark in _LEAK_MARKS)
+        return any(
+            any(map(leaky.search, scopes)) and any(mark in payload for mark in marks) for leaky, marks in _LEAKY_SCOPES
+        )
 
     def _clean_span(self, span: Any) -> None:
         span.name = self._clean_text(span.name)

@@ -8,6 +8,7 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
+from .span_ids import are_ids_valid
 from .text_repair import parse
 
 _ZERO_TRACE_ID = bytes(16)
@@ -37,7 +38,7 @@ def keep_valid_spans(payload: bytes) -> ValidRequest:
     parsed = parse(payload, ExportTraceServiceRequest)
     groups = [scope_spans.spans for group in parsed.message.resource_spans for scope_spans in group.scope_spans]
     total, reason = sum(map(len, groups)), _REPAIRED if parsed.is_repaired else ""
-    if all(map(_are_valid, groups)):
+    if are_ids_valid(parsed.payload) or all(map(_are_valid, groups)):
         return ValidRequest(message=parsed.message, payload=parsed.payload, accepted=total, rejected=0, reason=reason)
     for spans in groups:
         valid = [span for span in spans if _are_valid([span])]
@@ -63,7 +64,7 @@ def check_logs(payload: bytes) -> ValidRequest:
 
 
 def _are_valid(spans: Iterable[SpanMessage]) -> bool:
-    """Tells whether all spans can be stored; the plain loop is the fastest way, and this is the hot path."""
+    """Tells whether all spans can be stored."""
     for span in spans:
         trace_id, span_id = span.trace_id, span.span_id
         if len(trace_id) != 16 or len(span_id) != 8 or trace_id == _ZERO_TRACE_ID or span_id == _ZERO_SPAN_ID:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from .durable import publish
 from .layout import Layout
 from .manifest import DataFile
-from .schema import LOW_CARDINALITY, MESSAGES, TABLES, TableSpec
+from .schema import LOW_CARDINALITY, TABLES, TableSpec
 
 _MAX_ROWS = 16_384
 _GROUP_BYTES = 12 << 20

@@ -22,7 +22,7 @@ def frames_of(payloads: list[bytes]) -> list[Frame]:
     return [Frame(kind=FrameKind.TRACES, payload=p, received_ns=n) for n, p in enumerate(payloads)]
 
 
-def plain(frames: list[Frame]) -> tuple[pa.Table, set[tuple[str, str, int, str]]]:
+def plain(frames: list[Frame]) -> tuple[pa.Table, set[tuple[str, str, int, bytes]]]:
     bodies = Bodies(5)
     table = SpanTable(5, bodies)
     for frame in frames:
@@ -30,7 +30,7 @@ def plain(frames: list[Frame]) -> tuple[pa.Table, set[tuple[str, str, int, str]]
     return table.build(), {row[:4] for row in bodies.rows}
 
 
-def fast(frames: list[Frame]) -> tuple[pa.Table, set[tuple[str, str, int, str]]]:
+def fast(frames: list[Frame]) -> tuple[pa.Table, set[tuple[str, str, int, bytes]]]:
     bodies = Bodies(5)
     return build_spans(frames, 5, bodies), {row[:4] for row in bodies.rows}
 
