@@ -17,7 +17,7 @@ _ALLOCATION = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
     "MALLOC_ARENA_MAX": "2",
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
-    "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(128 << 20),
 }
 """Batches come and go: memory that one has used is kept for the next, since taking it from the system anew costs a
 third of the work. What is kept is bounded, and given back when there is nothing to do."""
