@@ -8,6 +8,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from types import TracebackType
@@ -104,7 +105,8 @@ class Remote:
 
     def download(self, url: str) -> bytes:
         """Returns the bytes behind a signed URL, which must not see our keys."""
-        return self._patiently(lambda: _answer(lambda: httpx.get(url, timeout=60.0), "GET", url.partition("?")[0]))
+        where = url.partition("?")[0]
+        return self._patiently(lambda: _answer(httpx.stream("GET", url, timeout=60.0), f"GET {where}"))
 
     def send(
         self,
@@ -117,12 +119,15 @@ class Remote:
     ) -> bytes:
         """Returns the body of the answer; errors as for `get`."""
 
-        def request() -> httpx.Response:
-            # Put together here: the client's own joining ends a URL without a path in a slash.
-            return self._client.request(method, f"{self.base_url}{path}", params=params, content=body, headers=headers)
+        # Put together here: the client's own joining ends a URL without a path in a slash.
+        where = f"{self.base_url}{path}"
+
+        def ask() -> bytes:
+            request = self._client.stream(method, where, params=params, content=body, headers=headers)
+            return _answer(request, f"{method} {where}")
 
         try:
-            return self._patiently(lambda: _answer(request, method, f"{self.base_url}{path}"))
+            return self._patiently(ask)
         except AnsweredError as error:
             if error.status in (401, 403):
                 raise ConfigError(f"{self.base_url} refuses the keys", hint=self._account.keys_hint or None) from error
@@ -141,16 +146,18 @@ class Remote:
         return call()
 
 
-def _answer(request: Callable[[], httpx.Response], method: str, where: str) -> bytes:
+def _answer(request: AbstractContextManager[httpx.Response], what: str) -> bytes:
     try:
-        response = request()
+        with request as response:
+            if response.is_success:
+                # Not `content`: a response is part of a cycle, and pages that it held would pile up.
+                return b"".join(response.iter_bytes())
+            response.read()
     except (httpx.TransportError, httpx.DecodingError) as error:
-        raise UpstreamError(f"{where} cannot be reached: {error}", transient=True) from error
+        raise UpstreamError(f"{what.partition(' ')[2]} cannot be reached: {error}", transient=True) from error
     status = response.status_code
-    if response.is_success:
-        return response.content
     raise AnsweredError(
-        f"{method} {where} was answered by {status}: {response.text[:_EXCERPT]}",
+        f"{what} was answered by {status}: {response.text[:_EXCERPT]}",
         status=status,
         transient=status in _TRANSIENT or status >= 500,
         retry_after_s=retry_after_s(response.headers),

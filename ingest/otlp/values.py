@@ -59,7 +59,10 @@ def write_attributes(target: Any, attributes: Attributes) -> None:
     for key, value in attributes.items():
         pair = target.add()
         pair.key = key
-        write_value(pair.value, value)
+        if type(value) is str:  # most are
+            pair.value.string_value = value
+        else:
+            write_value(pair.value, value)
 
 
 def read_resource(message: ResourceMessage, schema_url: str) -> Resource:
