@@ -22,7 +22,7 @@ from .gate import Decision, Strategy
 from .knowledge import Knowledge
 from .lesson import Lesson
 from .records import Place, finding_span, learning_span
-from .roles import MOST_PROPOSALS, Observation, analyse, architect, coach
+from .roles import MOST_PROPOSALS, Observation, analyse, architect, coach, curate
 from .run_report import Generation, Proposal, RunReport
 from .run_state import RunState, end_run, start_run
 from .testing import Tester
@@ -109,7 +109,8 @@ class Campaign:
         found = [("playbook", lesson) for lesson in waiting if generation.number == 1]
         known = self._known(state)
         observed = await self._role(state, generation, "analyst", lambda ask: analyse(scenario, plays, ask))
-        rules = await self._role(state, generation, "coach", lambda ask: coach(scenario, observed, known, ask))
+        coached = await self._role(state, generation, "coach", lambda ask: coach(scenario, observed, known, ask))
+        rules = await self._role(state, generation, "curator", lambda ask: curate(scenario, coached, ask))
         settings = await self._role(state, generation, "architect", lambda ask: architect(scenario, plays, ask))
         for role, lessons in (("coach", rules), ("architect", settings)):
             fresh = [lesson for lesson in lessons if not self._is_known(lesson, state, found)]

@@ -7,7 +7,7 @@ so the questions name them as data.
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,11 @@ COACH = (
     _DATA + "{data}\n\nPropose rules that would make the agent do better. Answer with a JSON list of at most three "
     'objects {{"condition": "when it applies", "action": "what to do", "rationale": "why"}}. Rules must be general; '
     "none may repeat one that is known."
+)
+CURATOR = (
+    _DATA + "{data}\n\nSome of these rules may say the same. Answer with a JSON list of objects, one for each group of "
+    'rules that do: {{"numbers": [their numbers], "condition": "when it applies", "action": "what to do"}}. Leave out '
+    "rules that say something of their own; answer [] when all of them do."
 )
 ARCHITECT = (
     _DATA + "{data}\n\nPropose at most one setting of the model request (such as temperature) that would make the "
@@ -79,6 +84,39 @@ async def coach(scenario: Scenario, observed: Sequence[Observation], known: Sequ
         )
         for v in rules
     ]
+
+
+async def curate(scenario: Scenario, rules: Sequence[Lesson], ask: Ask) -> list[Lesson]:
+    """Returns the rules with those merged that a model finds to say the same; without a model, as they are.
+
+    That is all that a model may do here: the gate admits, and a merged rule is tested like any other.
+    """
+    player = scenario.roles.get("curator")
+    if player is None or len(rules) < 2:
+        return list(rules)
+    data = [{"number": number, "rule": rule.text} for number, rule in enumerate(rules)]
+    left, merged = dict(enumerate(rules)), []
+    for group in listed((await ask(player, CURATOR.format(data=_json(data)))).text):
+        numbers = _numbers(group, left)
+        if len(numbers) > 1:
+            together = [left.pop(number) for number in numbers]
+            merged.append(
+                Lesson(
+                    condition=str(group.get("condition", ""))[:LONGEST],
+                    action=group["action"].strip()[:LONGEST],
+                    rationale=f"merged from {len(together)} proposals",
+                )
+            )
+    return [*merged, *left.values()]
+
+
+def _numbers(group: Any, left: Mapping[int, Lesson]) -> list[int]:
+    """Returns the numbers of a group that can be merged; none when it is no valid group."""
+    if not isinstance(group, dict) or not isinstance(group.get("action"), str) or not group["action"].strip():
+        return []
+    numbers = group.get("numbers")
+    named = [n for n in numbers if isinstance(n, int)] if isinstance(numbers, list) else []
+    return [n for n in dict.fromkeys(named) if n in left]
 
 
 async def architect(scenario: Scenario, plays: Sequence[Play], ask: Ask) -> list[Lesson]:

@@ -35,7 +35,7 @@ FIELDS = (
 )  # fmt: skip
 PLAYED = ("simulation", "game", "negotiation", "coordination")
 """Families that need an environment."""
-ROLES = ("analyst", "coach", "architect")
+ROLES = ("analyst", "coach", "curator", "architect")
 _EXPLORED_SHARE = 4
 """One case in so many is for finding lessons, the rest is for testing them."""
 _TEMPLATES = SandboxedEnvironment(undefined=StrictUndefined, autoescape=False)

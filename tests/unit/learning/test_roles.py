@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from exchanges import exchange
 
-from whyspan.analysis.learning.lessons.roles import Observation, analyse, architect, coach
+from whyspan.analysis.learning.lessons.lesson import Lesson
+from whyspan.analysis.learning.lessons.roles import Observation, analyse, architect, coach, curate
 from whyspan.analysis.learning.play.engines import Ask
 from whyspan.analysis.learning.play.exchanges import Exchange
 from whyspan.analysis.learning.play.players import Player
@@ -74,6 +75,33 @@ def test_an_answer_that_is_no_list_proposes_nothing(answer: str) -> None:
     assert asyncio.run(coach(with_model("coach"), observed, [], saying(answer))) == []
     assert asyncio.run(architect(with_model("architect"), [make_play(0.0)], saying(answer))) == []
     assert asyncio.run(analyse(with_model("analyst"), [make_play(0.0)], saying(answer))) == []
+
+
+RULES = [Lesson(action="be brief"), Lesson(action="be kind"), Lesson(action="keep it short")]
+
+
+def merged(answer: str) -> list[str]:
+    return [rule.text for rule in asyncio.run(curate(with_model("curator"), RULES, saying(answer)))]
+
+
+def test_a_curator_merges_rules_that_say_the_same() -> None:
+    answer = '[{"numbers": [0, 2, 2, 9], "condition": "asked", "action": "be short"}]'
+    assert merged(answer) == ["When asked: be short", "be kind"]
+    assert asyncio.run(curate(SCENARIO, RULES, nobody)) == RULES
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "",
+        "[]",
+        '[{"numbers": [[1], "2", 1], "action": "x"}]',
+        '[{"numbers": [0, 2]}]',
+        '[{"numbers": 2, "action": "x"}]',
+    ],
+)
+def test_a_curator_can_do_nothing_else(answer: str) -> None:
+    assert merged(answer) == [rule.text for rule in RULES]
 
 
 def test_an_architect_cannot_change_what_is_no_parameter() -> None:
