@@ -98,11 +98,8 @@ def replay_options(command: Callable[..., Any], *, own_system: bool = False) -> 
 
 
 @contextmanager
-def desk_of(session: Session, replay: ReplayArguments, *, calls: int = 0) -> Iterator[Desk]:
-    """Opens the store and the model that the options name, with progress on standard error.
-
-    `calls` is what the command was told to make; without a `--budget` the budget allows them.
-    """
+def desk_of(session: Session, replay: ReplayArguments) -> Iterator[Desk]:
+    """Opens the store and the model that the options name, with progress on standard error."""
     progress = Progress(session)
     try:
         with open_desk(
@@ -116,12 +113,16 @@ def desk_of(session: Session, replay: ReplayArguments, *, calls: int = 0) -> Ite
             progress=progress,
             warn=lambda words: click.echo(f"warning: {printable(words)}", err=True),
         ) as desk:
-            if replay.budget is None:
-                desk.budget.cap = max(desk.budget.cap, calls)
-                desk.model.policy.limits.cap(desk.budget)
             yield desk
     finally:
         progress.clear()
+
+
+def allow(desk: Desk, replay: ReplayArguments, calls: int) -> None:
+    """Makes room in the budget for the calls that a command was told to make, unless `--budget` says how many."""
+    if replay.budget is None:
+        desk.budget.cap = max(desk.budget.cap, calls)
+        desk.model.policy.limits.cap(desk.budget)
 
 
 def agree(desk: Desk, cases: Sequence[Case], calls: int, replay: ReplayArguments) -> bool:

@@ -22,7 +22,7 @@ from ...analysis.replays import compare
 from ...analysis.segments import segment
 from ...ingest.errors import ExitCode, UsageError
 from ..output import Paint, Session, write_json
-from ..replaying import ReplayArguments, agree, desk_of, replay_options
+from ..replaying import ReplayArguments, agree, allow, desk_of, replay_options
 from ..report.replay_text import render_replay
 from ..selecting import words
 
@@ -51,7 +51,8 @@ def command(
 
     Exit codes: 0 done, 5 a cap ended it early.
     """
-    with desk_of(session, replay, calls=2 * count) as desk:
+    with desk_of(session, replay) as desk:
+        allow(desk, replay, 2 * count)
         case = desk.case(run, event)
         changed = _intervention(case, edits)
         if not agree(desk, [case], 2 * count, replay):

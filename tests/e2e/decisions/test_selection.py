@@ -56,7 +56,16 @@ def test_test_writes_a_file_for_each_selected_decision(whyspan: Whyspan, path: P
     assert all(file.is_file() and file.parent == Path("tests") for file in written)
 
 
-@pytest.mark.parametrize("command", ["why", "fix", "test"])
+def test_odds_tells_the_rate_of_each_selected_decision(whyspan: Whyspan) -> None:
+    query = f"SELECT trace_id, span_id, 'tool:forward_email' AS event FROM decisions WHERE {FORWARDS} LIMIT 2"
+    code, out, _ = whyspan("odds", "--select", query, "--model-fn", "model.py:model", "-n", "150", "--json")
+    reports = json.loads(out)["reports"]
+    assert code == 0
+    assert len({r["trace_id"] for r in reports}) == 2
+    assert [(r["target"], r["rows"][0]["draws"]) for r in reports] == [("tool:forward_email", 150)] * 2
+
+
+@pytest.mark.parametrize("command", ["why", "fix", "odds", "test"])
 def test_a_run_and_a_selection_exclude_each_other(whyspan: Whyspan, command: str) -> None:
     more = ("--out", "tests") if command == "test" else ("--model-fn", "model.py:model")
     code, _, err = whyspan(command, "abc", "last", "--select", FORWARDS, *more)
