@@ -170,11 +170,11 @@ class _Trail:
         return Link(report=report, claim=claim, piece=piece, source=source, number=number, judged=judged)
 
     def _source(self, piece: Segment, case: Case) -> Source | None:
-        request, start_ns = case.request, case.origin.start_ns
-        found = find_source(piece, request, start_ns, self._calls)
+        request, span_id = case.request, case.origin.span_id
+        found = find_source(piece, request, span_id, self._calls)
         if found is None and piece.role in _MADE_IN_RUN:
             earlier = self._earlier_traces(case)
-            found = find_source(piece, request, start_ns, [*earlier, *self._calls])
+            found = find_source(piece, request, span_id, [*earlier, *self._calls])
             self._calls = [*earlier, *self._calls] if found else self._calls
         return found
 

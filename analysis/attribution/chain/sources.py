@@ -42,28 +42,34 @@ class Source:
     tool: ToolCall | None = None
     """The tool call that says it, or whose result it is; None for a text."""
     path: tuple[str, ...] = ()
-    """Keys and indices that lead to the statement in the call's arguments; empty when they are no JSON."""
+    """Keys and indices that lead to the statement in the call's arguments; empty when it is not found there."""
 
 
-def find_source(piece: Segment, request: Body, start_ns: int, calls: Sequence[ModelCall]) -> Source | None:
+def find_source(piece: Segment, request: Body, span_id: str, calls: Sequence[ModelCall]) -> Source | None:
     """Returns the call that a piece of a request came from; None when it came from outside, or is not found.
 
     Args:
         piece: a piece of the request.
         request: the request that holds it.
-        start_ns: when that was sent, Unix time in nanoseconds.
-        calls: the model calls of the run, in start order, the one with this request among them or not.
+        span_id: the call with this request.
+        calls: the model calls of the run, in start order, that one among them.
     """
-    # What other requests hold in the same place, an earlier turn of the same agent say, was there when they were sent.
+    own = next(n for n, c in enumerate(calls) if c.span_id == span_id)
+    # The first request that holds the text in this place, an earlier turn of the same agent say, is the one that
+    # somebody wrote it for. Two agents may hold the same by chance; what the run made must come from somewhere.
     text = value_at(request, piece.pointer)
-    first_read = min((start_ns, *(c.start_ns for c in calls if value_at(c.request, piece.pointer) == text)))
-    earlier = [c for c in calls if c.start_ns < first_read]
+    first = next((n for n, c in enumerate(calls) if value_at(c.request, piece.pointer) == text), own)
+    found = _source(piece, calls[:first])
+    return _source(piece, calls[:own]) if found is None and not piece.role.is_given else found
+
+
+def _source(piece: Segment, earlier: Sequence[ModelCall]) -> Source | None:
     match piece.role:
         case Role.ASSISTANT:
             return _writer(piece, earlier, least=1)
         case Role.CALL_ARGUMENTS:
             called = _caller(piece, earlier)
-            return (_arguments(piece, *called, least=1) if called else None) or _writer(piece, earlier)
+            return _own_arguments(piece, *called) if called else _writer(piece, earlier)
         case Role.TOOL:
             return _of_result(piece, earlier)
         case Role.USER | Role.SYSTEM | Role.TOOL_DEFINITION:
@@ -81,10 +87,16 @@ def has_read(call: ModelCall, calls: Sequence[ModelCall]) -> bool:
 def is_briefed(call: ModelCall, calls: Sequence[ModelCall]) -> bool:
     """Whether an earlier call of the run wrote some of what stands there as the user's words or the prompt."""
     return any(
-        find_source(piece, call.request, call.start_ns, calls) is not None
+        find_source(piece, call.request, call.span_id, calls) is not None
         for piece in segment(call.api, call.request).segments
         if piece.role in (Role.USER, Role.SYSTEM)
     )
+
+
+def _own_arguments(piece: Segment, call: ModelCall, tool: ToolCall) -> Source:
+    """Where in the arguments it stands may not be found: numbers are written in several ways."""
+    unplaced = Source(call=call, way=Way.ARGUMENTS, statement=fold(piece.text), tool=tool)
+    return _arguments(piece, call, tool, least=1) or unplaced
 
 
 def _of_result(piece: Segment, earlier: Sequence[ModelCall]) -> Source | None:
@@ -93,9 +105,8 @@ def _of_result(piece: Segment, earlier: Sequence[ModelCall]) -> Source | None:
     if called is None:
         return _writer(piece, earlier)
     call, tool = called
-    inside = [c for c in earlier if c is not call and c.start_ns >= call.start_ns]
     return (
-        _writer(piece, inside)
+        _writer(piece, earlier[earlier.index(call) + 1 :])
         or _arguments(piece, call, tool)
         or Source(call=call, way=Way.RESULT, statement=fold(piece.text), tool=tool)
     )

@@ -70,7 +70,7 @@ def test_a_call_for_a_result_must_have_the_arguments_that_were_read_while_its_ow
     assert question.judged == "it calls read with id = 'm-104'"
 
 
-def test_arguments_that_are_no_json_count_by_the_tool_alone() -> None:
+def test_arguments_whose_place_is_not_found_count_by_the_tool_alone() -> None:
     tool = ToolCall(name="run", arguments="rm -rf /tmp/x")
     source = Source(call=make_call(), way=Way.ARGUMENTS, statement="rm -rf /tmp/x", tool=tool)
     assert question_about(source, ()).target.spec == "tool:run"

@@ -43,7 +43,7 @@ def tool_call(call_id: str, arguments: dict[str, Any], name: str = "tool") -> To
 
 
 def source_of(words: str, reader: ModelCall, *calls: ModelCall) -> tuple[str, Way, str, tuple[str, ...]] | None:
-    found = find_source(read_by(reader, words), reader.request, reader.start_ns, [*calls, reader])
+    found = find_source(read_by(reader, words), reader.request, reader.span_id, [*calls, reader])
     return (found.call.span_id[-1], found.way, found.statement, found.path) if found else None
 
 
@@ -110,7 +110,7 @@ def test_a_result_that_echoes_the_arguments_comes_from_them() -> None:
     result = json.dumps({**arguments, "results": ["none"]})
     reader = make_call(2, [USER, asked("c1", arguments, "other"), gave("c1", result)])
     piece = next(s for s in segment(reader.api, reader.request).segments if s.role == "tool" and "advance" in s.text)
-    found = find_source(piece, reader.request, reader.start_ns, [maker, reader])
+    found = find_source(piece, reader.request, reader.span_id, [maker, reader])
     assert found
     assert (found.way, found.path) == (Way.ARGUMENTS, ("query",))
 
@@ -146,6 +146,16 @@ def test_a_text_that_no_call_of_the_trace_wrote_has_no_source() -> None:
 
 def test_a_call_has_read_something_when_the_run_brought_it_in() -> None:
     parent = make_call(1, [USER], ORDER)
-    assert not has_read(parent, [parent])
-    assert has_read(make_call(2, [USER, {"role": "assistant", "content": "Hm."}]), [parent])
-    assert has_read(make_call(2, [{"role": "user", "content": ORDER}]), [parent])
+    alone, talking = make_call(2, [USER]), make_call(3, [USER, {"role": "assistant", "content": "Hm."}])
+    briefed = make_call(4, [{"role": "user", "content": ORDER}])
+    run = [parent, alone, talking, briefed]
+    assert [has_read(call, run) for call in run] == [False, False, True, True]
+
+
+def test_the_same_result_in_the_same_place_of_two_agents_is_each_ones_own() -> None:
+    one, other = tool_call("c1", {"file": "x"}), tool_call("c2", {"file": "y"})
+    first = make_call(1, [USER], calls=[one])
+    reads = make_call(2, [USER, asked("c1", {"file": "x"}), gave("c1", "all is well")])
+    second = make_call(3, [USER], calls=[other])
+    reader = make_call(4, [USER, asked("c2", {"file": "y"}), gave("c2", "all is well")])
+    assert source_of("all is well", reader, first, reads, second) == ("3", Way.RESULT, "all is well", ())
