@@ -146,8 +146,9 @@ class _Trail:
         is_result = source.way is Way.RESULT
         # What makes an agent read is mostly its task; a call leads on only when something in the run led to it.
         given = not is_result or is_briefed(source.call, self._calls)
+        options = replace(share(self._options, len(self._links)), given=given, full=False, guess=frozenset())
         async with self._desk.experiment(case, "why") as experiment:
-            report = await explain(experiment, replace(share(self._options, len(self._links)), given=given))
+            report = await explain(experiment, options)
         report = _under(report, link.claim)
         found = self._link(report, judged=question.judged)
         if found is None or (is_result and self._end_at(found) is End.OUTSIDE):
