@@ -90,16 +90,12 @@ def test_a_curator_merges_rules_that_say_the_same() -> None:
     assert asyncio.run(curate(SCENARIO, RULES, nobody)) == RULES
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "",
-        "[]",
-        '[{"numbers": [[1], "2", 1], "action": "x"}]',
-        '[{"numbers": [0, 2]}]',
-        '[{"numbers": 2, "action": "x"}]',
-    ],
-)
+NO_GROUPS = (
+    "", "[]", '[{"numbers": [[1], "2", 1], "action": "x"}]', '[{"numbers": [0, 2]}]', '[{"numbers": 2, "action": "x"}]',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", NO_GROUPS)
 def test_a_curator_can_do_nothing_else(answer: str) -> None:
     assert merged(answer) == [rule.text for rule in RULES]
 
