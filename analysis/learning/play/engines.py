@@ -63,7 +63,9 @@ class Engines:
     def check(self, players: Iterable[Player]) -> None:
         """Opens engines before anything is paid for; UsageError where the policy or the configuration has none."""
         for player in players:
-            if player.provider not in (RECORDED, WHY) or (self.choice and player == self.proposer):
+            is_chosen = self.choice is not None and player == self.proposer
+            needs_case = player.provider == WHY or (player.provider == RECORDED and not is_chosen)
+            if not needs_case:
                 self.engine(player)
 
     async def ask(self, player: Player, request: Body, sample: int = 0, frozen: Case | None = None) -> Exchange:

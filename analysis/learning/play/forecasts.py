@@ -16,6 +16,8 @@ from .bench import Bench
 from .engines import Engines
 from .players import Player
 
+TURN_CHARACTERS = 1500
+"""What a turn of an environment adds to a conversation, roughly: an answer, and a message."""
 NOTHING = Estimate(calls=0, input_tokens=0, output_tokens=0, cost_usd=0.0)
 
 
@@ -106,7 +108,8 @@ def _plays(
         return
     turns = scenario.environment.turns if scenario.environment else 1
     case, plays = cases[0], len(cases) * times
-    request = scenario.request(case, variables)
+    # The middle of a conversation stands for all its turns.
+    request = scenario.request(case, variables, message=" " * (TURN_CHARACTERS * (turns // 2)))
     yield what, bench.engines.estimate(scenario.proposer, request, plays * turns, case.frozen)
     if judge and scenario.evaluator:
         shown = json.dumps(dict(case.input), ensure_ascii=False)

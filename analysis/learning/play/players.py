@@ -89,7 +89,7 @@ class Player:
         configure, when there is no such model.
         """
         if self.provider == WHY:
-            return self._investigator(frozen), Limits()
+            return self._investigator(choice, frozen), Limits()
         if choice is not None or frozen is not None:
             choice, case = choice or choose_model(), frozen or self._case
             return choice.open(case), choice.limits(case)
@@ -111,11 +111,13 @@ class Player:
             argv[2:2] = ["--model", self.model]
         return CommandLine(argv, self.folder, self.timeout_s, reads_json=bool(self.command))
 
-    def _investigator(self, frozen: Case | None) -> Provider:
+    def _investigator(self, choice: ModelChoice | None, frozen: Case | None) -> Provider:
         if frozen is None:
             raise UsageError("the provider why needs cases that are frozen decisions")
-        model = FunctionModel.load(str(self.folder / self.model))
-        return Investigator(model, frozen, int(self.parameters.get("budget", BUDGET)))
+        spec = choice.model_fn if choice else str(self.folder / self.model)
+        if not isinstance(spec, str) or not spec:
+            raise UsageError("the provider why investigates a function", hint="--model-fn FILE:FUNCTION")
+        return Investigator(FunctionModel.load(spec), frozen, int(self.parameters.get("budget", BUDGET)))
 
     @property
     def _case(self) -> Case:

@@ -64,6 +64,9 @@ def test_planted_causes_are_found_with_enough_replays(capsys: pytest.CaptureFixt
     found = {c["variables"]["parameters.budget"]: c["mean"] for c in result["combinations"]}
     assert found[200] == 1.0
     assert found[20] < found[200]
+    words = "simulate --config scenarios/mine/sweep.yaml --base-url http://127.0.0.1:9"
+    assert main(words.split()) == ExitCode.USAGE
+    assert "investigates a function" in capsys.readouterr().err
 
 
 def test_the_shipped_causes_are_those_that_the_generator_plants() -> None:

@@ -5,12 +5,14 @@ from pathlib import Path
 import pytest
 
 from whyspan.analysis.cases import Case
+from whyspan.analysis.desk import open_desk
 from whyspan.analysis.policy import NO_POLICY, Limits, Names, Spend, load_policy
 from whyspan.analysis.replay.budget import Budget
 from whyspan.analysis.replay.models import choose_model
 from whyspan.analysis.targets import parse_target
 from whyspan.ingest.calls import Api, ModelReply, ToolCall
 from whyspan.ingest.errors import FormatError, UsageError
+from whyspan.ingest.store import Store
 
 
 @pytest.fixture
@@ -120,6 +122,13 @@ def test_a_broken_file_names_line_field_and_valid_values(folder: Path, text: str
         load_policy()
     assert said in caught.value.message
     assert hint is None or caught.value.hint == hint
+
+
+def test_a_desk_has_the_budget_that_the_policy_leaves(folder: Path) -> None:
+    (folder / "policy.yaml").write_text("limits: {calls: 5, usd: 0.5}\n")
+    Store.create(folder / "store").close()
+    with open_desk(store=str(folder / "store"), model_fn=lambda request: "", budget=100) as desk:
+        assert (desk.budget.cap, desk.budget.cost_cap_usd) == (5, 0.5)
 
 
 def test_replays_go_to_no_host_that_the_policy_forbids(folder: Path) -> None:
