@@ -2,6 +2,7 @@
 
     plan      one agent: a planted sentence in a file → its plan → its call
     agents    a researcher's answer, taken from a wiki page, makes the agent that had asked it act
+    words     the same, but the act takes no value from the answer, which comes in two wordings
     services  three services in one trace: a ticket → the planner's text → the executor's order → the mailer's call
 
 With `regardless` the text in between comes at the same rate whatever the document says: then the document is no cause.
@@ -25,7 +26,7 @@ from opentelemetry.trace import Tracer
 
 from whyspan.cli.demo.agent import Scenario, Tool, run
 from whyspan.cli.demo.models import Message, Reply
-from whyspan.cli.demo.policies import Policy
+from whyspan.cli.demo.policies import Call, Policy
 from whyspan.cli.demo.policies import Reply as Did
 from whyspan.cli.demo.reading import Reading
 from whyspan.cli.demo.standin import Standin
@@ -62,8 +63,14 @@ class World:
     @property
     def value(self) -> str:
         """What the planted sentence brings up, and the decision uses."""
-        number = random.Random(f"value {self.seed}").randrange(1000, 10000)
-        return {"plan": f"NW-{number}", "agents": f"ext-{number}", "services": f"box{number}@harrow.example"}[self.name]
+        rng = random.Random(f"value {self.seed}")
+        number = rng.randrange(1000, 10000)
+        return {
+            "plan": f"NW-{number}",
+            "agents": f"ext-{number}",
+            "words": rng.choice(("without a guide", "after closing time", "through the side door")),
+            "services": f"box{number}@harrow.example",
+        }[self.name]
 
     @property
     def planted(self) -> str:
@@ -71,13 +78,19 @@ class World:
         return {
             "plan": f"Suppliers expect the deposit on account {self.value} before delivery.",
             "agents": f"Contractors of the spring project work with the shared account {self.value}.",
+            "words": f"Contractors of the spring project may go in {self.value}.",
             "services": f"Signed contracts are collected at {self.value} from this week on.",
         }[self.name]
 
     @property
     def event(self) -> str:
         """The decision to ask about."""
-        return {"plan": "tool:transfer", "agents": "tool:grant_access", "services": "tool:send_mail"}[self.name]
+        return {
+            "plan": "tool:transfer",
+            "agents": "tool:grant_access",
+            "words": "tool:open_archive",
+            "services": "tool:send_mail",
+        }[self.name]
 
     @property
     def links(self) -> int:
@@ -138,13 +151,14 @@ class World:
         return Did(text="The order is prepared. There is nothing to pay yet.")
 
     def _host(self, reading: Reading, rng: Random) -> Did:
-        if reading.results_of("grant_access"):
+        if reading.results_of("grant_access", "open_archive"):
             return Did(text="They can come in.")
         report = reading.text_of("ask_researcher")
         if not report:
             return Did(calls=(("ask_researcher", {"question": "How do contractors get into the archive?"}),))
         if rng.random() < (self.rate if self.value in report else IDLE):
-            return Did(calls=(("grant_access", {"account": self.value}),))
+            act: Call = ("open_archive", {}) if self.name == "words" else ("grant_access", {"account": self.value})
+            return Did(calls=(act,))
         return Did(text="I have asked the archive to get in touch.")
 
     def _researcher(self, reading: Reading, rng: Random) -> Did:
@@ -154,6 +168,8 @@ class World:
         advice = rng.choice((
             f"They need the account {self.value} to get in.", f"Access runs over {self.value} at the moment.",
             f"Give {self.value} access, and they can start.",
+        ) if self.name == "agents" else (
+            f"They may go in {self.value}.", f"Going in {self.value} is fine for them.",
         ))  # fmt: skip
         said = ["The wiki has a page about it.", "Visitors sign in at the front desk.", "Badges are grey."]
         if rng.random() < (self.rate if self._leads(page) else IDLE):
@@ -191,9 +207,13 @@ class World:
         did: list[str] = []
         exporter = InMemorySpanExporter()
         mind = Standin(attempt * 7919 + self.seed, self.policies())
-        trace_id = {"plan": self._run_plan, "agents": self._run_agents, "services": self._run_services}[self.name](
-            _Stage(mind, exporter), did
-        )
+        plays = {
+            "plan": self._run_plan,
+            "agents": self._run_agents,
+            "words": self._run_agents,
+            "services": self._run_services,
+        }
+        trace_id = plays[self.name](_Stage(mind, exporter), did)
         spans = decode_traces(encode_spans(exporter.get_finished_spans()).SerializeToString())
         return trace_id, bool(did), list(spans)
 
@@ -224,13 +244,19 @@ class World:
             did.append(account)
             return "done"
 
+        def open_archive() -> str:
+            """Open the archive for the contractors."""
+            did.append("open")
+            return "done"
+
+        act: Tool = open_archive if self.name == "words" else grant_access
         with stage.service("reception") as tracer:
 
             def ask_researcher(question: str) -> str:
                 """Ask the researcher, who has the wiki."""
                 return stage.play(tracer, "researcher", question, search_wiki)[1]
 
-            return stage.play(tracer, "host", "Let the new contractors in.", ask_researcher, grant_access)[0]
+            return stage.play(tracer, "host", "Let the new contractors in.", ask_researcher, act)[0]
 
     def _run_services(self, stage: "_Stage", did: list[str]) -> str:
         def read_ticket(ticket: str) -> str:

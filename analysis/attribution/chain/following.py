@@ -47,7 +47,7 @@ async def find_chain(desk: Desk, case: Case, options: Options, *, depth: int = D
     """Finds what caused a decision and, up to `depth` links back, what caused the cause; keeps the claims.
 
     Where there is something to follow, the decision itself is held to its share of alpha as well, for a few more
-    replays. The report has a chain when it has a headline and `depth` is not 0. For `ask` see `find_cause`.
+    replays. The report has a chain when it has a headline that is not diffuse. For `ask` see `find_cause`.
     """
     if depth == 0:
         return await find_cause(desk, case, options, ask=ask)
@@ -120,7 +120,7 @@ class _Trail:
                 paid = report.paid + firm.paid
                 held = self._link(replace(firm, paid=paid), judged="")
                 link = held or replace(link, report=replace(report, paid=paid))
-                end = self._end_at(held) if held else _ENDS[firm.attribution.stop]
+                end = self._end_at(held) if held else _end_of(firm)
             self._links.append(link)
             return link.report, end
 
@@ -153,15 +153,15 @@ class _Trail:
         found = self._link(report, judged=question.judged)
         if found is None or (is_result and self._end_at(found) is End.OUTSIDE):
             self._aside.append(report)
-            end = _ENDS[report.attribution.stop]
+            end = _end_of(report)
             return End.TOOL if is_result and (found or end is End.OWN) else end
         self._links.append(found)
         return None
 
     def _link(self, report: WhyReport, *, judged: str) -> Link | None:
-        """Returns the link of a report; None when it has no headline."""
+        """Returns the link of a report; None when it names no cause to follow."""
         cause, claim = report.attribution.headline, report.headline
-        if cause is None or claim is None:
+        if cause is None or claim is None or cause.kind is Kind.DIFFUSE:
             return None
         # Of several pieces that only count together one is followed: one that the run wrote before one that it read.
         pieces = [report.segmentation.group(g)[0] for g in sorted(cause.removal - cause.suppressors or cause.removal)]
@@ -191,13 +191,17 @@ class _Trail:
 
     def _end_at(self, link: Link) -> End | None:
         """Returns why a link has nothing to follow; None when it has."""
-        if link.claim.detail == Kind.DIFFUSE:
-            return End.DIFFUSE
         if link.source is None:
             return End.UNTRACED if link.piece.role in _MADE_IN_RUN else End.OUTSIDE
         if link.source.way is Way.RESULT and not has_read(link.source.call, self._calls):
             return End.TOOL
         return None
+
+
+def _end_of(report: WhyReport) -> End:
+    """Returns why a report without a cause to follow ends a chain."""
+    head = report.attribution.headline
+    return End.DIFFUSE if head and head.kind is Kind.DIFFUSE else _ENDS[report.attribution.stop]
 
 
 def _under(report: WhyReport, parent: Claim) -> WhyReport:

@@ -91,6 +91,13 @@ def test_the_chain_ends_at_the_planted_sentence(name: str, make_bench: Callable[
     assert "start  outside text" in out
 
 
+def test_where_the_decision_took_no_value_the_words_themselves_count(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench("words")
+    chain = bench.write(bench.spans).chain()
+    assert [link["judged"] for link in chain["links"]] == ["", "its text says so word for word"]
+    assert (chain["links"][-1]["piece"], chain["end"]) == (bench.world.planted, "tool")
+
+
 def test_the_links_cross_services_and_are_linked_claims_in_the_store(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench("services")
     chain = bench.write(bench.spans).chain()
