@@ -17,7 +17,7 @@ END_WORDS = {
     End.NOT_REPLAYABLE: "the call that it came from was not recorded as it was sent",
     End.RARE: "asked again, the call that it came from seldom does that, too seldom to tell why it did",
     End.UNRESOLVED: "the call that it came from depends on what it had read, but on no single piece that is confirmed",
-    End.DIFFUSE: "many pieces contribute a little, so there is no one text to follow",
+    End.DIFFUSE: "many pieces led a little to the call that it came from: there is no one text to follow",
     End.DEPTH: "as deep as was asked for",
     End.BUDGET: "the budget ended here; the same command goes on, and what is known is free",
     End.FAILED: "the model of the call that it came from could not be asked",
