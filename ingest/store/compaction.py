@@ -27,6 +27,8 @@ FAN = 8
 _CLASS_BYTES = 1 << 18
 MAX_BYTES = 256 << 20
 """A file is not merged any more once it has this size."""
+MAX_FILES = 2 * FAN
+"""So many files are merged at once: each has a part of itself in memory."""
 GRACE_NS = 600 * 10**9
 """How long replaced files stay on disk."""
 _DAY_US = 86_400_000_000
@@ -85,10 +87,10 @@ def _by_day(files: Iterable[LiveFile]) -> list[list[LiveFile]]:
 
 
 def _bounded(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
-    """Splits files so that no group passes MAX_BYTES by more than one file; a file alone needs no merge."""
+    """Splits files so that no group passes MAX_BYTES by more than one file, nor MAX_FILES; one alone needs no merge."""
     groups: list[list[LiveFile]] = [[]]
     for file in files:
-        if sum(f.bytes for f in groups[-1]) >= MAX_BYTES:
+        if sum(f.bytes for f in groups[-1]) >= MAX_BYTES or len(groups[-1]) == MAX_FILES:
             groups.append([])
         groups[-1].append(file)
     return [group for group in groups if len(group) > 1]

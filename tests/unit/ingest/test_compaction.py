@@ -32,6 +32,11 @@ def test_eight_files_of_one_size_are_merged() -> None:
     assert (merge.tier, len(merge.files)) == ("hour", FAN)
 
 
+def test_however_many_files_pile_up_few_are_merged_at_once() -> None:
+    merges = plan([live(n) for n in range(5 * FAN)], NOW_US)
+    assert [len(merge.files) for merge in merges] == [2 * FAN, 2 * FAN, FAN]
+
+
 def test_small_files_do_not_drag_a_large_one_along() -> None:
     large = live(99, tier="hour", size=50 << 20)
     [merge] = plan([large, *(live(n) for n in range(FAN))], NOW_US)
