@@ -127,6 +127,7 @@ def _without(files: Iterable[LiveFile], paths: Collection[str]) -> list[LiveFile
 def _merge(layout: Layout, manifest: Manifest, merge: Merge) -> None:
     new = rewrite(layout, merge.kind, [file.path for file in merge.files], tier=merge.tier)
     manifest.replace([file.path for file in merge.files], [new] if new else [])
+    pa.default_memory_pool().release_unused()  # the next batch or merge needs other sizes
     logger.debug("merged %d %s files", len(merge.files), merge.kind)
 
 

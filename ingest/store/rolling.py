@@ -111,7 +111,6 @@ class Housekeeping:
         manifest = Manifest.open(self._layout.manifest)
         try:
             compact(self._layout, manifest)
-            pa.default_memory_pool().release_unused()
             if self._keep_days is not None and time.monotonic() > self._next_pruning_s:
                 self._next_pruning_s = time.monotonic() + PRUNING_PAUSE_S
                 prune(self._layout, manifest, keep_days=self._keep_days)
