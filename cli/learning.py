@@ -97,8 +97,7 @@ class Workplace:
         """Returns what comes of work, within the time that the policy allows."""
         from ..analysis.learning.play.engines import within
 
-        limits = self.policy.limits
-        return asyncio.run(within(limits.seconds, work, rule=f"{limits.place}.seconds"))
+        return asyncio.run(within(self.policy.limits, work))
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:

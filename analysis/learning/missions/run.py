@@ -64,10 +64,8 @@ class MissionRun:
 
     async def _carry_out(self) -> MissionReport:
         status, note = "paused", ""
-        limits = self.mission.limits
-        left = None if limits.seconds is None else max(0.0, limits.seconds - self._spent.seconds)
         try:
-            results = await within(left, self._steps(), rule=f"{limits.place}.seconds")
+            results = await within(self.mission.limits, self._steps(), spent_s=self._spent.seconds)
             if all(r.status is StepStatus.PASSED for r in results):
                 status = "done"
         except BudgetExceededError as error:

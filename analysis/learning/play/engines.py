@@ -13,7 +13,7 @@ from ....ingest.prices import PriceList
 from ...cases import Case
 from ...desk import REPLY_FILE
 from ...experiment import STREAM_SIZE
-from ...policy import NO_POLICY, Policy
+from ...policy import NO_POLICY, Limits, Policy
 from ...replay.budget import Budget
 from ...replay.engine import ReplayEngine
 from ...replay.estimate import Estimate, estimate
@@ -149,14 +149,22 @@ async def _or_end(work: Coroutine[Any, Any, T]) -> T | BudgetExceededError:
         return error
 
 
-async def within(seconds: float | None, work: Awaitable[T], *, rule: str) -> T:
-    """Returns what comes of work; BudgetExceededError, which names the rule, once so many seconds have passed."""
+async def within(limits: Limits, work: Coroutine[Any, Any, T], *, spent_s: float = 0.0) -> T:
+    """Returns what comes of work, or raises BudgetExceededError, with the rule, once its time is over.
+
+    `spent_s` is what was taken of it before; where nothing is left, the work is not begun.
+    """
+    left = None if limits.seconds is None else limits.seconds - spent_s
+    over = BudgetExceededError(
+        f"the time is over: {limits.place}.seconds: {limits.seconds}", hint="raise it, then the same command goes on"
+    )
+    if left is not None and left <= 0:
+        work.close()
+        raise over
     try:
-        async with asyncio.timeout(seconds) as clock:
+        async with asyncio.timeout(left) as clock:
             return await work
     except TimeoutError:
         if not clock.expired():
             raise
-        raise BudgetExceededError(
-            f"{seconds:g} seconds have passed: {rule}", hint="raise it, then the same command goes on"
-        ) from None
+        raise over from None

@@ -106,7 +106,7 @@ def test_a_limit_of_seconds_ends_the_work_and_names_the_rule(folder: Path, capsy
     scenario(folder, PREDICATE, sleep=0.4)
     (folder / "policy.yaml").write_text("limits: {seconds: 0.5}\n")
     assert run("run --scenario s --gens 9") == ExitCode.BUDGET
-    assert "0.5 seconds have passed: policy.yaml:1: limits.seconds" in capsys.readouterr().err
+    assert "the time is over: policy.yaml:1: limits.seconds: 0.5" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
