@@ -5,6 +5,7 @@ every factor of eight in size. The old files stay for a grace time, for those wh
 """
 
 import logging
+import threading
 import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -96,25 +97,29 @@ def _bounded(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
     return [group for group in groups if len(group) > 1]
 
 
-def compact(layout: Layout, manifest: Manifest, *, grace_ns: int = GRACE_NS) -> int:
+def compact(
+    layout: Layout, manifest: Manifest, *, grace_ns: int = GRACE_NS, stopping: threading.Event | None = None
+) -> int:
     """Does the merges that are due and deletes what nobody reads any more; returns the number of merges.
 
-    Does nothing when another process is compacting.
+    Begins no merge once `stopping` is set. Does nothing when another process is compacting.
     """
     with try_lock(layout.compact_lock) as locked:
         if not locked:
             return 0
         done = 0
-        too_large: set[str] = set()
-        while merges := plan(_without(manifest.live_files(), too_large), time.time_ns() // 1000):
+        failed: set[str] = set()
+        while merges := plan(_without(manifest.live_files(), failed), time.time_ns() // 1000):
             for merge in merges:
+                if stopping is not None and stopping.is_set():
+                    return done
                 try:
                     _merge(layout, manifest, merge)
                     done += 1
-                except duckdb.OutOfMemoryException as error:
-                    # Files that stay apart cost readers time; a merge that ends the process would cost data.
+                except (duckdb.Error, pa.ArrowException, OSError) as error:
+                    # Files that stay apart cost readers time; one that cannot be read must not keep the others apart.
                     logger.warning("%d %s files are left unmerged: %s", len(merge.files), merge.kind, error)
-                    too_large |= {file.path for file in merge.files}
+                    failed |= {file.path for file in merge.files}
         _delete_dropped(layout, manifest, grace_ns)
         _delete_orphans(layout, manifest, grace_ns)
         return done

@@ -64,7 +64,7 @@ def _roll_while_parent_lives(layout: Layout, manifest: Manifest, housekeeping: "
         if report and not report.frames:
             pa.default_memory_pool().release_unused()
         housekeeping.start_if_due()
-    housekeeping.wait()
+    housekeeping.stop()
     roller.roll_everything(deadline_s=_DRAIN_S)
 
 
@@ -86,12 +86,13 @@ def _tell(status: RollerStatus) -> None:
 
 
 class Housekeeping:
-    """Merges files and deletes old data beside the rolling: DuckDB works outside the interpreter lock."""
+    """Merges files and deletes old data beside the rolling: Arrow works outside the interpreter lock."""
 
     def __init__(self, layout: Layout, keep_days: int | None) -> None:
         self._layout = layout
         self._keep_days = keep_days
         self._thread = threading.Thread(target=self._run)
+        self._stopping = threading.Event()
         self._next_compaction_s = 0.0
         self._next_pruning_s = 0.0
 
@@ -102,15 +103,16 @@ class Housekeeping:
             self._thread = threading.Thread(target=self._run)
             self._thread.start()
 
-    def wait(self) -> None:
-        """Waits for the round that is under way."""
+    def stop(self) -> None:
+        """Waits for the merge that is under way, if any."""
+        self._stopping.set()
         if self._thread.is_alive():
             self._thread.join()
 
     def _run(self) -> None:
         manifest = Manifest.open(self._layout.manifest)
         try:
-            compact(self._layout, manifest)
+            compact(self._layout, manifest, stopping=self._stopping)
             if self._keep_days is not None and time.monotonic() > self._next_pruning_s:
                 self._next_pruning_s = time.monotonic() + PRUNING_PAUSE_S
                 prune(self._layout, manifest, keep_days=self._keep_days)

@@ -1,4 +1,5 @@
 import os
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +9,8 @@ import pytest
 
 from whyspan.ingest.spans import LogRecord, Span, SpanId, TraceId
 from whyspan.ingest.store import Store, settling
-from whyspan.ingest.store.compaction import FAN, MAX_BYTES, plan
+from whyspan.ingest.store.compaction import FAN, MAX_BYTES, compact, plan
+from whyspan.ingest.store.layout import Layout
 from whyspan.ingest.store.manifest import LiveFile
 from whyspan.ingest.store.schema import TABLES
 
@@ -201,3 +203,23 @@ def test_a_merge_that_does_not_fit_into_its_memory_stays_undone(store: Store, mo
     assert store.stats().tables[0].files == FAN
     assert store.stats().tables[0].rows == 50 * FAN
     assert store.verify() == []
+
+
+def test_a_damaged_file_does_not_keep_the_others_apart(store: Store, caplog: pytest.LogCaptureFixture) -> None:
+    for n in range(1, 2 * FAN + 1):
+        store.write([span(n, n, time.time_ns(), "text " * 400)])
+    damaged = next((store.path / "data").glob("messages-hot-*"))
+    damaged.write_bytes(damaged.read_bytes()[:100])
+    store.compact()
+    tables = {table.table: table.files for table in store.stats().tables}
+    assert tables == {"spans": 1, "log_records": 0, "messages": 2 * FAN}
+    assert "16 messages files are left unmerged" in caplog.text
+
+
+def test_compaction_that_is_told_to_stop_begins_no_merge(store: Store) -> None:
+    for n in range(1, FAN + 1):
+        store.write([span(n, n, time.time_ns())])
+    stopping = threading.Event()
+    stopping.set()
+    assert compact(Layout(store.path), store._manifest, stopping=stopping) == 0
+    assert store.stats().tables[0].files == FAN
