@@ -62,7 +62,7 @@ class Names:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spend:
+class Taken:
     """What was taken before."""
 
     calls: int = 0
@@ -71,7 +71,7 @@ class Spend:
     usd: float = 0.0
 
 
-NOTHING = Spend()
+NOTHING = Taken()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ class Limits:
         if value is not None and most is not None and value > most:
             raise UsageError(f"{value:g} {name} are more than the policy allows: {self.place}.{name}: {most:g}")
 
-    def cap(self, budget: Budget, spent: Spend = NOTHING) -> None:
+    def cap(self, budget: Budget, spent: Taken = NOTHING) -> None:
         """Lowers the caps of a budget to what is left of these after what was spent before."""
         if self.calls is not None:
             budget.cap = min(budget.cap, max(0, self.calls - spent.calls))

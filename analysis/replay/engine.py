@@ -14,7 +14,7 @@ from .budget import Budget, Spend
 from .completion import Completion, Provider
 from .group_commit import GroupCommit
 from .limits import Limiter, Limits
-from .prices import NO_PRICES, cost_usd, price_of
+from .prices import NO_PRICES, cost_usd, is_free, price_of
 from .reply_store import ReplyStore, StoredReply
 from .seeds import has_seed, with_seed_of_sample
 from .sizing import Sizing, output_bound
@@ -167,7 +167,7 @@ class ReplayEngine:
         """The most that one request may take."""
         read, written = self._sizing.input_bound(request), count * output_bound(request)
         usd = 0.0
-        if self.budget.cost_cap_usd is not None:
+        if self.budget.cost_cap_usd is not None and not is_free(self._url):
             model, url = str(request.get("model", "")), self._url
             price = price_of(self._prices, model, url)
             if price is None:

@@ -26,6 +26,11 @@ def cost_usd(prices: PriceList, usage: Usage, model: str, url: str) -> float | N
     return None if price is None else price.cost_usd(usage)
 
 
+def is_free(endpoint: str) -> bool:
+    """Whether asking an endpoint costs nothing as far as whyspan can know: a function of the user's own."""
+    return endpoint.startswith(("function:", "why:"))
+
+
 def has_listed_prices(url: str) -> bool:
     """Whether the public list has prices for the models of an endpoint."""
     if not url.startswith("https://"):

@@ -6,7 +6,7 @@ import pytest
 
 from whyspan.analysis.cases import Case
 from whyspan.analysis.desk import open_desk
-from whyspan.analysis.policy import NO_POLICY, Limits, Names, Spend, load_policy
+from whyspan.analysis.policy import NO_POLICY, Limits, Names, Taken, load_policy
 from whyspan.analysis.replay.budget import Budget
 from whyspan.analysis.replay.models import choose_model
 from whyspan.analysis.targets import parse_target
@@ -93,9 +93,9 @@ def test_environments_act_on_the_world_only_where_that_is_allowed(
 
 def test_limits_lower_the_caps_by_what_was_spent_before() -> None:
     budget = Budget(100, cost_usd=5.0)
-    Limits(calls=20, tokens=1000, usd=2.0).cap(budget, Spend(calls=15, tokens=400, usd=0.5))
+    Limits(calls=20, tokens=1000, usd=2.0).cap(budget, Taken(calls=15, tokens=400, usd=0.5))
     assert (budget.cap, budget.token_cap, budget.cost_cap_usd) == (5, 600, 1.5)
-    Limits(calls=3).cap(budget, Spend(calls=9))
+    Limits(calls=3).cap(budget, Taken(calls=9))
     assert (budget.cap, budget.token_cap) == (0, 600)
 
 

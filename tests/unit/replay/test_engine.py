@@ -215,6 +215,11 @@ async def test_a_cap_in_money_needs_a_known_price() -> None:
         await engine(model, Budget(10, cost_usd=1.0)).sample(request(), 0, 1)
 
 
+async def test_a_function_costs_nothing_so_that_any_cap_in_dollars_is_kept() -> None:
+    model = FakeModel(endpoint="function:agent.py:model@1")
+    assert len(await engine(model, Budget(10, cost_usd=0.0)).sample(request(), 0, 3)) == 3
+
+
 def test_a_budget_cannot_be_negative() -> None:
     with pytest.raises(UsageError, match="cannot be -1"):
         Budget(-1)
