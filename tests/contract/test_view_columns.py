@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from whyspan.ingest.store import Store
+from whyspan.ingest.store.querying import run_query
 from whyspan.ingest.store.views import VIEWS, View
 
 CONTRACT = {
@@ -50,8 +51,8 @@ def test_all_views_are_under_contract() -> None:
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)
 def test_a_view_has_the_columns_it_promises(view: View, tmp_path: Path) -> None:
-    with Store.create(tmp_path) as store, store.connect() as db:
-        described = [(name, type) for name, type, *_ in db.execute(f"DESCRIBE {view.name}").fetchall()]
+    with Store.create(tmp_path) as store:
+        described = [(name, type) for name, type, *_ in run_query(store, f"DESCRIBE {view.name}").rows]
     assert [name for name, _ in described] == CONTRACT[view.name].split()
     assert [type.replace('"', "") for _, type in described] == [c.type.replace('"', "") for c in view.columns]
     assert all(column.help for column in view.columns)

@@ -16,8 +16,9 @@ from whyspan.ingest.spans import LogRecord, Resource, Scope, Span, SpanId, Statu
 from whyspan.ingest.store import Store
 from whyspan.ingest.store.layout import SCHEMA_VERSION, Layout
 from whyspan.ingest.store.parquet import write_file
-from whyspan.ingest.store.querying import run_query
+from whyspan.ingest.store.querying import open_sandbox, run_query
 from whyspan.ingest.store.schema import SPANS, TABLES
+from whyspan.ingest.store.views import VIEWS
 from whyspan.ingest.store.wal import Frame, FrameKind, WalWriter
 
 T0 = 1_790_000_000_000_000_000
@@ -301,6 +302,26 @@ def test_a_sandboxed_connection_has_the_views(store: Store) -> None:
     assert run_query(store, "SELECT count(*) FROM decisions").rows == ((1,),)
 
 
+def test_a_view_is_found_however_its_name_is_written(store: Store) -> None:
+    store.write([make_call()])
+    assert run_query(store, 'SELECT count(*) FROM "RUNS", Spans').rows == ((1,),)
+
+
+def test_a_query_that_names_no_view_sees_them_all(store: Store) -> None:
+    assert {view.name for view in VIEWS} <= {name for (name,) in run_query(store, "SHOW TABLES").rows}
+    with pytest.raises(UsageError) as caught:
+        run_query(store, "SELECT * FROM decision")
+    assert caught.value.hint == 'Did you mean "decisions"?'
+
+
+def test_queries_after_the_first_name_other_views(store: Store) -> None:
+    store.write([make_call()])
+    with open_sandbox(store) as sandbox:
+        sandbox.keep("seen", "SELECT trace_id FROM spans")
+        query = "SELECT count(*) FROM runs JOIN decisions AS d ON d.trace_id = run_id SEMI JOIN seen USING (trace_id)"
+        assert sandbox.select(query).rows == ((1,),)
+
+
 def test_long_text_reads_the_same_in_sql(store: Store) -> None:
     text = '[{"role": "user", "content": "' + "long " * 500 + '"}]'
     log = LogRecord(trace_id=trace(1), time_ns=1, body={"content": text}, event_name="e")
@@ -336,7 +357,7 @@ def test_asking_a_store_does_not_load_what_writing_needs(store: Store) -> None:
     Store.open(store.path).close()  # the segment of the writer goes
     program = """import sys
 from whyspan.ingest.store import Store
-from whyspan.ingest.store.querying import run_query
+from whyspan.ingest.store.querying import open_sandbox, run_query
 with Store.open(sys.argv[1]) as store:
     assert run_query(store, "SELECT count(*) FROM runs").rows == ((1,),)
 print({"pyarrow", "ptars", "google.protobuf"} & sys.modules.keys())"""
