@@ -22,18 +22,19 @@ from ....ingest.errors import UsageError
 from ...policy import LOCAL, NO_POLICY, Policy
 from ...yaml_files import Table
 
+NO_NAMESPACE = "whyspan: no namespace without a network"
 _LIMITER = """
 import ctypes, json, os, resource, sys
 limits = json.loads(sys.argv[1])
 if not limits.pop("network") and ctypes.CDLL(None).unshare(0x10000000 | 0x40000000):
-    sys.exit("this kernel gives no network namespace to programs without rights: use a container")
+    sys.exit("NO_NAMESPACE")
 for name, value in limits.items():
     kind = getattr(resource, name)
     hard = resource.getrlimit(kind)[1]
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (value, value))
 os.execvp(sys.argv[2], sys.argv[2:])
-"""
+""".replace("NO_NAMESPACE", NO_NAMESPACE)
 """Sets the limits in the new process; doing that between fork and exec is not safe in a program with threads. Without
 a network it moves into namespaces of its own for users and networks, the numbers of Linux for these."""
 _STDIN = ".whyspan-stdin"
@@ -93,7 +94,7 @@ class Sandbox:
             if self.remote:
                 line = _REMOTE.format(command=shlex.join(argv))
                 return self._start([*self.remote, line], folder, _archive({**files, _STDIN: stdin}))
-            return self._start(self._command(argv, folder), folder, stdin.encode())
+            return started(self._start(self._command(argv, folder), folder, stdin.encode()))
 
     def _command(self, argv: Sequence[str], folder: str) -> list[str]:
         if self.wrap:
@@ -134,6 +135,16 @@ class Sandbox:
             stderr=err.decode(errors="replace")[-LONGEST_OUTPUT:],
             timed_out=timed_out,
         )
+
+
+def started(ran: Ran) -> Ran:
+    """Returns what a program did; UsageError when it was never started, which is nothing that it did."""
+    if ran.exit_code == 1 and ran.stderr.strip() == NO_NAMESPACE:
+        raise UsageError(
+            "the policy says network: false, and this kernel gives no network namespace to programs without rights",
+            hint="run generated code in a container, by `wrap`, that says --network=none",
+        )
+    return ran
 
 
 def read_sandbox(table: Table) -> Sandbox:

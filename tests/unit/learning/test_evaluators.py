@@ -13,7 +13,7 @@ from exchanges import exchange
 from whyspan.analysis.learning.play.exchanges import Exchange
 from whyspan.analysis.learning.play.players import Player
 from whyspan.analysis.learning.scoring.evaluator import Evaluator
-from whyspan.analysis.learning.scoring.sandbox import Sandbox
+from whyspan.analysis.learning.scoring.sandbox import NO_NAMESPACE, Ran, Sandbox, started
 from whyspan.analysis.learning.scoring.scores import Score, schema_score
 from whyspan.analysis.learning.scoring.spec import read_evaluator
 from whyspan.analysis.policy import NO_POLICY, Policy
@@ -142,6 +142,13 @@ def test_without_a_network_code_reaches_nothing() -> None:
         ran = Sandbox(policy=Policy(network=False)).run(argv, {})
     assert ran.exit_code != 0
     assert "reached" not in ran.stdout
+
+
+def test_code_that_could_not_be_cut_off_was_not_run() -> None:
+    with pytest.raises(UsageError, match="no network namespace"):
+        started(Ran(exit_code=1, stdout="", stderr=f"{NO_NAMESPACE}\n"))
+    failed = Ran(exit_code=1, stdout="", stderr="Traceback …")
+    assert started(failed) is failed
 
 
 def test_a_wrapping_command_needs_to_say_that_it_has_no_network() -> None:
