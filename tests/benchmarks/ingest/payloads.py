@@ -151,3 +151,9 @@ def agent_run(rnd: random.Random, turns: int, *, tool_result: int = 3_000, start
         ]
         requests.append(Payload(request.SerializeToString(), 2))
     return requests
+
+
+def trace_id_of(body: bytes) -> str:
+    """Returns the trace of a request's first span."""
+    request = ExportTraceServiceRequest.FromString(body)
+    return request.resource_spans[0].scope_spans[0].spans[0].trace_id.hex()

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.ingest.run [--rotel PATH/rotel-agent] [--phoenix PATH/phoenix] [PART…]
 
-Parts: acknowledge, pipeline, clients, latency, disk, kill, query, soak (default: all but soak and query).
+Parts: acknowledge, pipeline, clients, latency, disk, kill, query, lists, soak (default: all but the last three).
 Wall time says little on a busy machine; costs are CPU time of the server's processes, and ratios are taken within one
 run.
 """
@@ -23,8 +23,9 @@ from pathlib import Path
 
 from tests.benchmarks.ingest import queries
 from tests.benchmarks.ingest.load import h2load, send_all
-from tests.benchmarks.ingest.payloads import Payload, agent_run, genai, small
+from tests.benchmarks.ingest.payloads import Payload, agent_run, genai, small, trace_id_of
 from tests.benchmarks.ingest.report import say, table
+from tests.benchmarks.ingest.stores import write_store
 from tests.benchmarks.ingest.systems import System, running
 from whyspan.ingest.store import Store
 
@@ -36,8 +37,11 @@ _OLD_NS = 1_790_000_000_000_000_000
 class Bench:
     """The parts, sharing payloads, binaries and a scratch folder."""
 
-    def __init__(self, scratch: Path, rotel: Path | None, phoenix: Path | None, scale: float) -> None:
+    def __init__(
+        self, scratch: Path, rotel: Path | None, phoenix: Path | None, store: Path | None, scale: float
+    ) -> None:
         self.scratch = scratch
+        self.store = store
         self.peers = {"rotel": rotel, "phoenix": phoenix}
         self.scale = scale
         self._numbers = itertools.count()
@@ -176,7 +180,7 @@ class Bench:
                 own, connection = random.Random(seed), http.client.HTTPConnection("127.0.0.1", system.http_port)
                 while True:
                     payload = agent_run(own, 1)[0]
-                    trace_id = queries.trace_id_of(payload.body)
+                    trace_id = trace_id_of(payload.body)
                     try:
                         connection.request(
                             "POST", "/v1/traces", payload.body, {"content-type": "application/x-protobuf"}
@@ -200,7 +204,18 @@ class Bench:
 
     def query(self) -> None:
         """Look-ups and summaries over ten million spans of thirty days."""
-        queries.measure(self.scratch / "big", spans=round(10_000_000 * self.scale))
+        queries.measure(self._large_store(10_000_000))
+
+    def lists(self) -> None:
+        """The commands that list something, on a million spans."""
+        queries.measure_lists(self._large_store(1_000_000))
+
+    def _large_store(self, spans: int) -> Path:
+        if self.store is not None:
+            return self.store
+        folder = self.scratch / f"store-{next(self._numbers)}"
+        write_store(folder, spans=round(spans * self.scale))
+        return folder
 
     def soak(self) -> None:
         """Ten minutes at full load: memory of the receiver and the roller."""
@@ -224,20 +239,19 @@ def main() -> None:
     """Runs the parts asked for."""
     parts: dict[str, Callable[[Bench], None]] = {
         name: getattr(Bench, name)
-        for name in ("acknowledge", "pipeline", "clients", "latency", "disk", "kill", "query", "soak")
+        for name in ("acknowledge", "pipeline", "clients", "latency", "disk", "kill", "query", "lists", "soak")
     }
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "parts", nargs="*", choices=[*parts, []], default=[n for n in parts if n not in ("query", "soak")]
-    )
+    parser.add_argument("parts", nargs="*", choices=[*parts, []], default=list(parts)[:-3])
     parser.add_argument("--rotel", type=Path)
     parser.add_argument("--phoenix", type=Path)
+    parser.add_argument("--store", type=Path, help="For query and lists: this store instead of a new one.")
     parser.add_argument("--scale", type=float, default=1.0, help="Of payload counts, rounds and minutes.")
     arguments = parser.parse_args()
     scratch = Path(tempfile.mkdtemp(prefix="whyspan-bench-"))
     try:
-        bench = Bench(scratch, arguments.rotel, arguments.phoenix, arguments.scale)
-        for part in arguments.parts or [name for name in parts if name not in ("query", "soak")]:
+        bench = Bench(scratch, arguments.rotel, arguments.phoenix, arguments.store, arguments.scale)
+        for part in arguments.parts:
             parts[part](bench)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

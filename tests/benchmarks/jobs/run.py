@@ -1,7 +1,6 @@
-"""Jobs and list commands at size: 500 decisions by 40 replies against the ideal; each list command on a large store.
+"""Jobs at size: 500 decisions by 40 replies against the ideal.
 
 python tests/benchmarks/jobs/run.py job              500 decisions, 40 replies of 20 ms each, 64 at once
-python tests/benchmarks/jobs/run.py lists STORE      times of the list commands on a store
 python tests/benchmarks/jobs/run.py fill STORE N     fills a store with N weeks of τ-bench (3,818 spans each)
 """
 
@@ -32,11 +31,6 @@ budget = {DECISIONS * SAMPLES}
 concurrency = {CONCURRENCY}
 model_fn = "model.py:model"
 '''
-LISTS = (
-    "runs", "decisions", "decisions --where list_contains(tool_names,'cancel_reservation')", "calls last", "show last",
-    "jobs list", "jobs history", "query cost_by_model_and_week", "query tools_by_error_rate", "query slowest_runs",
-    "query incomplete_decisions", "query causes_by_source", "query fixes_by_verdict", "query job_spending",
-)  # fmt: skip
 
 
 def measure_job() -> None:
@@ -51,16 +45,6 @@ def measure_job() -> None:
     _say(
         f"wall {wall:.1f} s, CPU {cpu:.1f} s, ideal {ideal:.2f} s: {wall / ideal:.2f}x (load {os.getloadavg()[0]:.1f})"
     )
-
-
-def measure_lists(store: str) -> None:
-    """Prints the time of each list command, the interpreter's start included."""
-    for command in LISTS:
-        name, *rest = command.split(" --where ")
-        words = [*name.split(), *(["--where", rest[0]] if rest else [])]
-        times = [_timed(["--store", store, *words], cwd=".")[:2] for _ in range(3)]
-        wall, cpu = min(times)
-        _say(f"{wall:6.2f} s wall  {cpu:6.2f} s CPU   whyspan {command}")
 
 
 def _say(text: str) -> None:
@@ -79,8 +63,6 @@ if __name__ == "__main__":
     match sys.argv[1:]:
         case ["job"]:
             measure_job()
-        case ["lists", store]:
-            measure_lists(store)
         case ["fill", store, weeks]:
             _say(f"{write_weeks(Path(store), int(weeks))} runs")
         case _:
