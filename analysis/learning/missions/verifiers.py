@@ -91,7 +91,7 @@ class Verifier:
     def check(self, spec: VerifierSpec) -> None:
         """Raises UsageError, with the rule, where the policy does not allow what a verifier starts."""
         if spec.kind in ("script", "command"):
-            self.sandbox.check(spec.check if spec.kind == "command" else _RUNNER)
+            self.sandbox.make_ready(spec.check if spec.kind == "command" else _RUNNER)
 
     async def verify(self, spec: VerifierSpec, output: str, inputs: Mapping[str, str]) -> Verdict:
         """Returns the verdict. FormatError when a script is wrong: that is no verdict about the step."""

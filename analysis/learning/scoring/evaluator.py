@@ -60,7 +60,7 @@ class Evaluator:
         self._slots = asyncio.Semaphore(os.cpu_count() or 1)
         self._function = spec.code.load() if spec.kind == "module" else None
         if spec.kind in ("command", "pytest"):
-            self._sandbox.check(spec.options["command"] if spec.kind == "command" else _PYTEST)
+            self._sandbox.make_ready(spec.options["command"] if spec.kind == "command" else _PYTEST)
 
     async def score(self, given: Mapping[str, Json], reply: ModelReply, expect: str = "") -> Score:
         """Returns the score of a reply.

@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from ....ingest.errors import UsageError
@@ -38,6 +39,7 @@ os.execvp(sys.argv[2], sys.argv[2:])
 """Sets the limits in the new process; doing that between fork and exec is not safe in a program with threads. Without
 a network it moves into namespaces of its own for users and networks, the numbers of Linux for these."""
 _STDIN = ".whyspan-stdin"
+_WORD = "whyspan"
 _REMOTE = 'd=$(mktemp -d) && trap \'rm -rf "$d"\' EXIT && cd "$d" && tar xf - && {command} < ' + _STDIN
 LONGEST_OUTPUT = 20_000
 """Characters kept of what a program prints."""
@@ -78,12 +80,22 @@ class Sandbox:
                 hint="a container with the word --network=none has none",
             )
 
+    def make_ready(self, argv: Sequence[str]) -> None:
+        """Raises UsageError where a command may not be started here, or where the executor itself does not work."""
+        self.check(argv)
+        if self.wrap or self.remote:
+            _probe(self.wrap, self.remote)
+
     def run(self, argv: Sequence[str], files: Mapping[str, str], *, stdin: str = "") -> Ran:
         """Runs a command in a new folder with these files, which is deleted afterwards.
 
         `python` stands for this interpreter. Raises UsageError when there is no such command.
         """
-        self.check(argv)
+        self.make_ready(argv)
+        return self.start(argv, files, stdin)
+
+    def start(self, argv: Sequence[str], files: Mapping[str, str], stdin: str) -> Ran:
+        """Runs a command, whatever the policy says."""
         with tempfile.TemporaryDirectory(prefix="whyspan-") as folder:
             for name, text in files.items():
                 path = (Path(folder) / name).resolve()
@@ -135,6 +147,15 @@ class Sandbox:
             stderr=err.decode(errors="replace")[-LONGEST_OUTPUT:],
             timed_out=timed_out,
         )
+
+
+@lru_cache
+def _probe(wrap: tuple[str, ...], remote: tuple[str, ...]) -> None:
+    """Runs a word in an executor, once a process: a container that does not start is no code that failed."""
+    ran = Sandbox(wrap=wrap, remote=remote).start(["echo", _WORD], {}, "")
+    if ran.stdout.strip() != _WORD:
+        said = ran.stderr.strip()[-300:] or ran.stdout.strip()[:100] or f"exit code {ran.exit_code}"
+        raise UsageError(f"{(wrap or remote)[0]} does not run commands: {said}", hint="see sandbox: wrap, remote")
 
 
 def started(ran: Ran) -> Ran:

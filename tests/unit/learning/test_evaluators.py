@@ -127,11 +127,25 @@ def test_files_stay_in_the_scratch_folder() -> None:
         Sandbox().run(["python", "-V"], {"../a.py": ""})
 
 
+WRAPPING = "import os, sys; print(sys.argv[1], file=sys.stderr); os.execvp(sys.argv[2], sys.argv[2:])"
+
+
 def test_a_wrapping_command_gets_the_folder() -> None:
-    wrap = (sys.executable, "-c", "import sys; print(sys.argv[1:])", "{folder}")
-    ran = Sandbox(wrap=wrap).run(["python", "a.py"], {})
-    assert "whyspan-" in ran.stdout
-    assert "'python', 'a.py'" in ran.stdout
+    wrap = (sys.executable, "-c", WRAPPING, "{folder}")
+    ran = Sandbox(wrap=wrap).run(["cat", "a.txt"], {"a.txt": "here"})
+    assert ran.stdout == "here"
+    assert "whyspan-" in ran.stderr
+
+
+def test_an_executor_that_does_not_work_is_no_code_that_failed(tmp_path: Path) -> None:
+    broken = (sys.executable, "-c", "import sys; sys.exit('Cannot connect to the daemon')")
+    with pytest.raises(UsageError, match="does not run commands: Cannot connect to the daemon"):
+        Sandbox(wrap=broken).run(["python", "a.py"], {})
+    with pytest.raises(UsageError, match="nosuchprogram"):
+        Sandbox(remote=("nosuchprogram",)).run(["python", "a.py"], {})
+    yaml = f"{{command: [python, a.py], sandbox: {{wrap: {json.dumps(broken)}}}}}"
+    with pytest.raises(UsageError, match="does not run commands"):
+        score(tmp_path, yaml, ModelReply(text=""))
 
 
 def test_without_a_network_code_reaches_nothing() -> None:
