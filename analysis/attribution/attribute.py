@@ -63,7 +63,8 @@ def _course(study: Study) -> Steps[Stop]:
     given = study.pool(given=True) if study.options.given else frozenset()
     yield from _explain(study, read, _READ_PRIOR)
     if study.options.full or not _is_explained(study):
-        yield from _explain(study, given, _GIVEN_PRIOR)
+        # Without anything read, as in one long prompt, what was given is all there is to look at.
+        yield from _explain(study, given, _GIVEN_PRIOR if read else _READ_PRIOR)
     elif given:
         study.open.append(f"{len(given)} pieces of the prompt, the user's words and the tools were not searched")
     if study.options.given and not _is_explained(study):

@@ -85,3 +85,16 @@ def test_what_was_put_to_the_test_is_told_whether_it_was_claimed_or_not(
         evidence = {n.removal: n for n in result.nominated}
         assert all(evidence[claim.removal].tally.draws >= claim.without_pieces.draws for claim in result.claims)
     assert any(len(result.nominated) > len(result.claims) for result in results)
+
+
+def test_a_prompt_without_anything_read_is_searched_like_what_is_read(
+    make_leaves: Make, attribute_rate: Runner
+) -> None:
+    def named(role: Role) -> int:
+        heads = (
+            attribute_rate(make_leaves(20, role), lambda removed: 0.2 if 7 in removed else 0.6, seed=seed)[0].headline
+            for seed in range(6)
+        )
+        return sum(head is not None and head.removal == {7} for head in heads)
+
+    assert named(Role.USER) >= named(Role.TOOL) > 1
