@@ -11,7 +11,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TypeVar
@@ -31,13 +31,20 @@ def play(world: World, steps: Generator[Round, Replies, T]) -> tuple[T, float]:
     """Runs a procedure against the stand-in model; returns its result and the CPU seconds it took."""
     rng = random.Random(f"draws-{world.seed}")
     start = time.process_time()
+    result = drive(steps, lambda removed: Outcome(world.outcome(removed, rng)))
+    return result, time.process_time() - start
+
+
+def drive(steps: Generator[Round, Replies, T], outcome: Callable[[frozenset[int]], Outcome]) -> T:
+    """Answers the draws of a procedure until it returns."""
     order = next(steps)
     while True:
-        replies = tuple(tuple(Outcome(world.outcome(draw.removal, rng)) for _ in range(draw.count)) for draw in order)
+        replies = tuple(tuple(outcome(draw.removal) for _ in range(draw.count)) for draw in order)
         try:
             order = steps.send(replies)
         except StopIteration as end:
-            return end.value, time.process_time() - start
+            result: T = end.value
+            return result
 
 
 def leaves_of(world: World) -> list[Leaf]:
