@@ -15,12 +15,12 @@ logger = logging.getLogger(__name__)
 _RESTART_PAUSE_S = 1.0
 _ALLOCATION = {
     "ARROW_DEFAULT_MEMORY_POOL": "system",
-    "MALLOC_ARENA_MAX": "2",
+    "MALLOC_ARENA_MAX": "1",
     "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(128 << 20),
 }
 """Batches come and go: memory that one has used is kept for the next, since taking it from the system anew costs a
-third of the work. What is kept is bounded, and given back when there is nothing to do."""
+third of the work. What is kept is bounded, shared with the merges, and given back when there is nothing to do."""
 
 
 class RollerProcess:
