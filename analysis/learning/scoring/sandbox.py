@@ -27,8 +27,10 @@ NO_NAMESPACE = "whyspan: no namespace without a network"
 _LIMITER = """
 import ctypes, json, os, resource, sys
 limits = json.loads(sys.argv[1])
-if not limits.pop("network") and ctypes.CDLL(None).unshare(0x10000000 | 0x40000000):
-    sys.exit("NO_NAMESPACE")
+if not limits.pop("network"):
+    unshare = getattr(ctypes.CDLL(None), "unshare", None)
+    if unshare is None or unshare(0x10000000 | 0x40000000):
+        sys.exit("NO_NAMESPACE")
 for name, value in limits.items():
     kind = getattr(resource, name)
     hard = resource.getrlimit(kind)[1]
