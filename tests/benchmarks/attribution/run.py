@@ -68,9 +68,9 @@ def guess_of(world: World, kind: str | None) -> frozenset[int]:
     return frozenset([random.Random(f"guess-{world.seed}").choice(sorted(pool))])
 
 
-def row(world: World, options: Options) -> dict[str, object]:
-    """Runs one world and returns the line of its results."""
-    result, seconds = play(world, attribute(leaves_of(world), decision_of(world), options))
+def row(world: World, options: Options, *, words: bool = True) -> dict[str, object]:
+    """Runs one world and returns the line of its results; without `words` the decision shares none with any leaf."""
+    result, seconds = play(world, attribute(leaves_of(world), decision_of(world) if words else "", options))
     claims = [claim.removal for claim in result.claims]
     head = result.headline.removal if result.headline else None
     return {
@@ -121,7 +121,8 @@ def rows_of(args: argparse.Namespace) -> Iterator[dict[str, object]]:
                 for method in args.methods.split(","):
                     if method == "why":
                         tool = f"whyspan, {args.guess} guess" if args.guess else "whyspan"
-                        yield {**key, "tool": tool, **row(world, options)}
+                        tool += ", no words" if args.no_words else ""
+                        yield {**key, "tool": tool, **row(world, options, words=not args.no_words)}
                     else:
                         yield {**key, "tool": method, **score_row(world, method)}
     if args.peer:
@@ -144,6 +145,7 @@ def main() -> None:
     parser.add_argument("--peer", help="Python of an environment with runtape==0.5.0: runs it on the same worlds")
     parser.add_argument("--methods", default="why", help=f"comma-separated: {', '.join(METHODS)}")
     parser.add_argument("--guess", choices=["right", "wrong"], help="give why a guess to start from")
+    parser.add_argument("--no-words", action="store_true", help="hide the words of the decision from why")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--thorough", action="store_true")
     parser.add_argument("--misfit", type=float, default=0.0, help="spread of a shift of the log-odds a removal")
