@@ -7,6 +7,7 @@ tool call, so it is whether the decision happened, 1 or 0. Sources are what the 
 the user's words and the tools are their "query" and stay.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -32,7 +33,7 @@ def contextcite(leaves: Sequence[Leaf], *, seed: int) -> Steps[Scores]:
     kept = np.random.default_rng(seed).random((ABLATIONS, len(sources))) < KEPT
     removals = [frozenset(s for s, keep in zip(sources, row, strict=True) if not keep) for row in kept]
     try:
-        yield from ledger.draw({r: removals.count(r) for r in removals})
+        yield from ledger.draw(Counter(removals))
     except BudgetEnded:
         is_complete = False
     tests = {r: tally for r in removals if (tally := ledger.tally(r)).draws}
