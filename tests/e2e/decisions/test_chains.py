@@ -192,13 +192,11 @@ def test_asking_again_for_free_leaves_the_claims_of_the_chain_as_they_are(make_b
     assert bench.claims() == before
 
 
-def test_the_documented_query_finds_the_texts_that_started_decisions(make_bench: Callable[..., Bench]) -> None:
+def test_the_shelf_has_the_texts_that_started_decisions(make_bench: Callable[..., Bench]) -> None:
     bench = make_bench("services")
     bench.write(bench.spans).chain()
-    page = (Path(__file__).parents[3] / "docs" / "chains.md").read_text("utf-8")
-    query = page[page.index("    WITH RECURSIVE") : page.index("`whyspan report RUN")]
-    (row,) = json.loads(bench.run("sql", query, "--json"))["rows"]
-    assert list(row.values() if isinstance(row, dict) else row) == [bench.world.planted, "tool:send_mail"]
+    (row,) = json.loads(bench.run("query", "origins", "--json"))["rows"]
+    assert row == {"origin": bench.world.planted, "outcome": "tool:send_mail", "decisions": 1, "longest": 3}
 
 
 def test_depth_zero_asks_about_the_decision_alone(make_bench: Callable[..., Bench]) -> None:
