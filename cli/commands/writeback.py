@@ -68,7 +68,8 @@ def command(
         document = {"target": to, "claims": sent, "trials": len(replays), "links": links, **to_json(outcome)}
         write_json(document)
         return exit_code(outcome)
-    click.echo(f"{len(claims)} claims; {summary(to, outcome)}" + (f"; {len(replays)} replays" if trials else ""))
+    said = f"{len(claims)} claim{'s' * (len(claims) != 1)}"
+    click.echo(f"{said}; {summary(to, outcome)}" + (f"; {len(replays)} replays" if trials else ""))
     for name, link in links.items():
         click.echo(f"in {name}: {printable(link)}")
     for reason in outcome.refused:
