@@ -113,10 +113,12 @@ def _claimed(path: Path, pieces: int = 3) -> str:
     spans = _hostile(pieces)
     decision = Decision(trace_id=spans[0].trace_id, span_id=spans[0].span_id, event="no-tool")
     case = freeze_decision(rebuild_calls(spans, []), decision)
+    right = {"right": 1, "draws": 2}
     claim = Claim(
         case=case, kind="cause", verdict=Verdict.SUPPORTED, detail="pushes", subject=f"{EVIL} no 1.",
         intervention_id="0" * 64, base=Tally(target=9, other=1), changed=Tally(target=0, other=10),
-        interval=(-1.0, -0.5), e_value=100.0, alpha=0.05, calls=20, model=EVIL,
+        interval=(-1.0, -0.5), e_value=100.0, alpha=0.05, calls=20, model=EVIL, chain_end=EVIL,
+        guards={"cases": [{"reason": EVIL, "target": EVIL, "base": right, "changed": right}]},
     )  # fmt: skip
     with Store.open(path) as store:
         store.write([*spans, claim_span(claim, time_ns=T0)])
