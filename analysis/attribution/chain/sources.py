@@ -176,10 +176,13 @@ def _read(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def argument_values(tool: ToolCall) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yields the path and the text of every scalar in a tool call's arguments; all of it when they are no JSON."""
+    """Yields the path and the text of every scalar in a tool call's arguments.
+
+    All of it, without a path, when they are no JSON, or nested beyond what Python reads.
+    """
     try:
         yield from _scalars(json.loads(tool.arguments), ())
-    except ValueError:
+    except (ValueError, RecursionError):
         yield (), tool.arguments
 
 

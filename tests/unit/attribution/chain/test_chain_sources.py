@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from whyspan.analysis.attribution.chain.sources import Way, find_source, has_read
+from whyspan.analysis.attribution.chain.sources import Way, argument_values, find_source, has_read
 from whyspan.analysis.segments import Segment, segment
 from whyspan.ingest.calls import Api, Completeness, Grade, ModelCall, ModelReply, ToolCall
 from whyspan.ingest.spans import SpanId, TraceId
@@ -69,6 +69,11 @@ def test_call_arguments_come_from_the_call_that_wrote_them_and_the_path_is_told(
     reader = make_call(2, [USER, asked("c1", arguments), gave("c1", "ok")])
     assert source_of("Bonn", reader, maker) == ("1", Way.ARGUMENTS, "Bonn", ("to", "city"))
     assert source_of("Hurry", reader, maker) == ("1", Way.ARGUMENTS, "Hurry up.", ("lines", "0"))
+
+
+def test_arguments_nested_too_deeply_count_as_a_whole() -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    assert list(argument_values(ToolCall(name="tool", arguments=deep))) == [((), deep)]
 
 
 def test_a_result_comes_from_the_call_that_asked_for_it() -> None:
