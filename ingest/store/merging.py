@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from .parquet import in_order
 from .schema import TABLES, TableSpec
 
-_BATCH_BYTES = 16 << 20
+_BATCH_BYTES = 8 << 20
 """What the files together have in memory, about."""
 _BATCH_ROWS = 32_768
 _MIN_ROWS = 64

@@ -18,9 +18,9 @@ from .manifest import DataFile
 from .schema import LOW_CARDINALITY, TABLES, TableSpec
 
 _MAX_ROWS = 16_384
-_GROUP_BYTES = 12 << 20
+_GROUP_BYTES = 8 << 20
 """Rows per group are bounded by both: looking up one trace reads whole row groups."""
-_PAGE_BYTES = {"schema": 1 << 20, "hot": 1 << 20, "hour": 4 << 20, "day": 4 << 20}
+_PAGE_BYTES = {"schema": 1 << 20, "hot": 1 << 20, "hour": 1 << 20, "day": 4 << 20}
 """Large pages compress better, small ones are cheaper to merge: a merge has one page of each file in memory."""
 _PAGE_ROWS = 64
 """Pages end at multiples of so many rows."""
