@@ -63,7 +63,7 @@ def test_one_decision_is_searched_for_every_cause_and_nothing_is_pooled(whyspan:
 
 def test_a_request_that_was_recorded_twice_is_one_case(whyspan: Whyspan, path: Path) -> None:
     with Store.open(path) as store:
-        first = run_query(store, QUERY).records()[0]
+        first = run_query(store, f"{QUERY} ORDER BY started").records()[0]
         store.write([replace(s, trace_id=TraceId("f" * 32)) for s in store.spans(TraceId(first["trace_id"]))])
     both = f"{QUERY} AND trace_id IN ('{first['trace_id']}', '{'f' * 32}')"
     code, out, _ = whyspan("investigate", "--select", both, *MODEL, "--json")

@@ -29,7 +29,7 @@ def answer(request):
 
 def ask(capsys: pytest.CaptureFixture[str], words: str) -> tuple[int, str]:
     query = "SELECT trace_id, span_id, 'tool:forward_email' AS event FROM decisions "
-    query += "WHERE list_contains(tool_names, 'forward_email') LIMIT 1"
+    query += "WHERE list_contains(tool_names, 'forward_email') ORDER BY started LIMIT 1"
     capsys.readouterr()
     code = main(["why", "--select", query, "--model-fn", "talker.py:answer", *shlex.split(words)])
     return code, capsys.readouterr().out
