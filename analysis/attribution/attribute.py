@@ -1,14 +1,16 @@
 """The course of an attribution, from the baseline to the result."""
 
+from collections import Counter
 from collections.abc import Generator, Sequence
 from typing import Final
 
 from .confirm import confirm
+from .design import choose_removals
 from .kinds import with_joint
 from .ledger import NOTHING, BudgetEnded, Steps
 from .problem import Leaf, Options, Replies, Round
 from .result import Attribution, Claim, Kind, Stop, Tested
-from .search import Goal, search
+from .search import ANY_CAUSE, Search
 from .structures import Shape
 from .study import Study
 from .together import explain_together, without_required
@@ -16,21 +18,11 @@ from .together import explain_together, without_required
 _RARE: Final = 0.12
 _RARE_LOOKS: Final = (12, 24)
 """Baseline draws after which a decision may be called too rare."""
-_STABLE: Final = 0.6
-_LIMIT: Final = 60
-_LIMIT_UNSTABLE: Final = 100
-"""Most draws of one search, for a stable decision and for another."""
-_FURTHER_LIMIT: Final = 15
-"""A further needed piece is named unasked when it costs no more draws than this."""
-_READ_PRIOR: Final = 0.7
-_GIVEN_PRIOR: Final = 0.4
-_ACROSS_PRIOR: Final = 0.2
-_FURTHER_PRIOR: Final = 0.25
-"""Chance of a cause in what was read, in what was given, across both, and of a further one beside a cause."""
+_OPENING: Final = 3
+"""Removals explored beside the first baseline draws, since users wait for rounds."""
 _LIKELY_REQUIRED: Final = 0.8
 _SETTLED: Final = 0.9
 """When no cause in a pool is more likely than this after the search, removing all of it is not looked at apart."""
-_MOST_CLAIMS: Final = 8
 
 
 def attribute(leaves: Sequence[Leaf], decision: str, options: Options) -> Generator[Round, Replies, Attribution]:
@@ -59,16 +51,10 @@ def _course(study: Study) -> Steps[Stop]:
         base = study.ledger.baseline
         study.notes.append(f"the decision happened in {base.target} of {base.draws} samples: too rare to explain")
         return Stop.RARE
-    read = study.pool(given=False)
-    given = study.pool(given=True) if study.options.given else frozenset()
-    yield from _explain(study, read, _READ_PRIOR)
-    if study.options.full or not _is_explained(study):
-        # Without anything read, as in one long prompt, what was given is all there is to look at.
-        yield from _explain(study, given, _GIVEN_PRIOR if read else _READ_PRIOR)
-    elif given:
-        study.open.append(f"{len(given)} pieces of the prompt, the user's words and the tools were not searched")
-    if study.options.given and not _is_explained(study):
-        yield from explain_together(study, read | given, _ACROSS_PRIOR)
+    yield from Search(study).run()
+    rest = study.pool - study.claimed
+    if rest and not study.is_explained and study.believe(rest, ANY_CAUSE).shapes[Shape.NONE] < _SETTLED:
+        yield from explain_together(study, rest, ANY_CAUSE)
     if study.options.full or not study.claims:
         yield from _claim_required(study)
     if study.claims:
@@ -76,55 +62,30 @@ def _course(study: Study) -> Steps[Stop]:
     return Stop.UNRESOLVED if study.open else Stop.NO_CAUSE
 
 
-def _is_explained(study: Study) -> bool:
-    return any(claim.kind is not Kind.REQUIRED for claim in study.claims)
-
-
-def _explain(study: Study, pool: frozenset[int], any_cause: float) -> Steps[None]:
-    """Finds the causes in a pool: single ones first, then what only the removal of many shows."""
-    limit = _LIMIT if study.ledger.base_rate > _STABLE else _LIMIT_UNSTABLE
-    goal = Goal(pool=pool, any_cause=any_cause, limit=limit)
-    claim = yield from search(study, goal)
-    while claim is not None and len(study.claims) < _MOST_CLAIMS:
-        pool -= claim.removal
-        cheap = _is_explained(study) and not study.options.full
-        further = Goal(
-            pool=pool,
-            any_cause=_FURTHER_PRIOR if cheap else any_cause,
-            further=_is_explained(study),
-            limit=_FURTHER_LIMIT if cheap else limit,
-            confirm_limit=_FURTHER_LIMIT if cheap else limit + _LIMIT,
-        )
-        claim = yield from search(study, further)
-    if pool and not _is_explained(study) and study.believe(pool, any_cause).shapes[Shape.NONE] < _SETTLED:
-        yield from explain_together(study, pool, any_cause)
-
-
 def _claim_required(study: Study) -> Steps[None]:
     """Puts suspected required inputs to the test: all in full mode, else the likeliest when nothing else was found."""
-    claimed = frozenset[int]().union(*(claim.removal for claim in study.claims))
-    for given in (False, True) if study.options.given else (False,):
-        pool = study.pool(given=given) - claimed
-        if study.options.full:
-            yield from without_required(study, pool, _GIVEN_PRIOR)
-        belief = study.believe(pool, _GIVEN_PRIOR) if pool else None
-        ranked = sorted(zip(belief.required, belief.pool, strict=True), reverse=True) if belief else []
-        for chance, leaf in ranked:
-            removal = frozenset([leaf])
-            if chance < _LIKELY_REQUIRED:
-                break
-            claim = yield from confirm(
-                study.docket, study.ledger, removal, kind=Kind.REQUIRED, aside={}, doubt=lambda: False
-            )
-            if claim is not None:
-                study.add(claim)
-                if not study.options.full:
-                    return
+    pool = study.pool - study.claimed
+    if study.options.full:
+        yield from without_required(study, pool, ANY_CAUSE)
+    belief = study.believe(pool, ANY_CAUSE) if pool else None
+    ranked = sorted(zip(belief.required, belief.pool, strict=True), reverse=True) if belief else []
+    for chance, leaf in ranked:
+        removal = frozenset([leaf])
+        if chance < _LIKELY_REQUIRED:
+            return
+        claim = yield from confirm(
+            study.docket, study.ledger, removal, kind=Kind.REQUIRED, aside={}, doubt=lambda: False
+        )
+        if claim is not None:
+            study.add(claim)
+            if not study.options.full:
+                return
 
 
 def _is_rare(study: Study) -> Steps[bool]:
     """Draws the baseline until the decision is seen to be frequent enough to be explained, or not."""
-    yield from study.ledger.draw(study.baseline_wishes())
+    opening = choose_removals(study.believe(study.pool, ANY_CAUSE), size=_OPENING, rng=study.rng) if study.pool else ()
+    yield from study.ledger.draw({**study.baseline_wishes(), **Counter(opening)})
     for looks in _RARE_LOOKS:
         base = study.ledger.baseline
         if base.rate >= _RARE:
@@ -145,7 +106,7 @@ def _result(study: Study, stop: Stop) -> Attribution:
         headline=_headline(study, claims),
         tested=tuple(Tested(removal=r, tally=t) for r, t in study.ledger.tests().items()),
         nominated=study.docket.nominated(),
-        suspicion=tuple(float(x) for x in study.believe(pool, _READ_PRIOR).necessary) if pool else (),
+        suspicion=tuple(float(x) for x in study.believe(pool, ANY_CAUSE).necessary) if pool else (),
         dose=study.dose,
         notes=tuple(study.notes),
         open=tuple(study.open),

@@ -24,7 +24,7 @@ _CLEARING: Final = 0.5
 """Worth of learning whether a set holds a required input, against learning about pushes."""
 _LEAST_GAIN: Final = 0.002
 """Nats below which a sample is not worth its cost."""
-_WORTH: Final = 0.6
+_WORTH: Final = 0.4
 """A further set of a round must bring at least this share of what the first one brings."""
 
 

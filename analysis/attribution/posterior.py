@@ -34,7 +34,7 @@ _MASKED_ABOVE: Final = 0.7
 _IS_REQUIRED: Final = 0.5
 _MANY: Final = 5
 """Fewer leaves than this are not many."""
-_PAIR_LIMIT: Final = 200
+_PAIR_LIMIT: Final = 120
 """Pairs are formed of the most suspicious leaves only, so that the cost stays bounded for long contexts."""
 
 

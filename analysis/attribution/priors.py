@@ -16,6 +16,8 @@ _FLOOR = 0.05
 _SHARPNESS = 0.6
 """Below 1, so that a moderate overlap counts nearly as much as the largest one."""
 _GUESS_BONUS = 2.0
+_GIVEN_SHARE = 0.2
+"""How much of the suspicion what was given before the run holds beside what was read and written in it."""
 
 
 def suspicion_weights(leaves: Sequence[Leaf], decision: str, options: Options) -> NDArray[np.float64]:
@@ -28,6 +30,15 @@ def suspicion_weights(leaves: Sequence[Leaf], decision: str, options: Options) -
     weights = (_FLOOR + overlaps**_SHARPNESS) * recency
     weights[list(options.guess)] += _GUESS_BONUS
     return weights
+
+
+def share_out(weights: NDArray[np.float64], given: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Scales positive weights (float[n_leaves]) to sum to 1; leaves that are given hold a fixed share beside others."""
+    shared: NDArray[np.float64] = weights / weights.sum()
+    if given.any() and not given.all():
+        shared[given] *= _GIVEN_SHARE / shared[given].sum()
+        shared[~given] *= (1 - _GIVEN_SHARE) / shared[~given].sum()
+    return shared
 
 
 def _overlaps(texts: Sequence[str], decision: str) -> NDArray[np.float64]:

@@ -28,6 +28,8 @@ _ENDED: Final = 0.3
 _DIFFUSE: Final = 0.7
 """When a diffuse cause is more likely than this, no set of copies is looked for any longer."""
 _ANY: Final = 0.9
+_COMPLETE: Final = 0.9
+"""How likely it must be that there is no further copy for a set to be tested, whatever its few draws look like."""
 _BATCH: Final = 3
 
 
@@ -42,7 +44,7 @@ def find_redundant(study: Study, pool: frozenset[int], *, limit: int) -> Steps[C
         members = frozenset(leaf for leaf, chance in zip(order, chances, strict=True) if chance >= _SURE)
         if len(members) > _FEW:
             return None
-        if len(members) > 1 and _ends(study, members):
+        if len(members) > 1 and (_ends(study, members) or _is_complete(order, chances, members)):
             return (yield from _test(study, members))
         wishes = Counter(_kept_sets(study, order, chances, members))
         if members:
@@ -70,6 +72,12 @@ def sufficiency(study: Study, order: tuple[int, ...]) -> Array:
         ratios.append(tally.target * np.log(floor / base) + misses * np.log((1 - floor) / (1 - base)))
     prior = np.minimum(0.5, _COPIES_EXPECTED * study.prior(frozenset(order), 0.5).weights)
     return group_marginals(prior, np.array(kept).reshape(-1, len(order)), np.array(ratios))
+
+
+def _is_complete(order: tuple[int, ...], chances: Array, members: frozenset[int]) -> bool:
+    """Whether no further copy is expected: then the test says whether the members end the decision."""
+    others = [chance for leaf, chance in zip(order, chances, strict=True) if leaf not in members]
+    return float(np.prod(1 - np.array(others))) > _COMPLETE
 
 
 def _ends(study: Study, members: frozenset[int]) -> bool:

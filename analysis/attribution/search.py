@@ -1,13 +1,17 @@
-"""The search for one cause in a pool of leaves. It explores freely and makes no claim itself; `confirm` does."""
+"""The search for causes in all leaves: every round explores and, beside that, puts suspects to the test.
 
-import math
+Exploring makes no claim; only draws of a suspect made after its nomination do (`confirm`). Both go out in one round,
+since users wait for rounds, and what is drawn to confirm a suspect teaches the search as well.
+"""
+
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from .confirm import confirm
+from .confirm import Nomination
 from .design import choose_removals
 from .dose import missing_doses
 from .kinds import is_required, with_members
@@ -17,11 +21,20 @@ from .result import Claim, Kind
 from .structures import Shape
 from .study import Study
 
+ANY_CAUSE: Final = 0.75
+"""Chance that the decision has a cause among the leaves."""
+_FURTHER_CAUSE: Final = 0.25
+"""Chance of a further needed piece beside a cause."""
 _STABLE: Final = 0.7
 """Base rate from which a decision counts as stable."""
+_LIMIT: Final = 60
+_LIMIT_UNSTABLE: Final = 100
+"""Most draws until a claim, for a stable decision and for another; those that confirm a suspect may exceed it."""
+_FURTHER_LIMIT: Final = 15
+"""A further needed piece is named unasked when it costs no more draws than this."""
 _SURE: Final = 0.5
 _SURE_PAIR: Final = 0.75
-"""How likely a leaf or a redundant pair must look to be nominated; draws that confirm also teach the search."""
+"""How likely a leaf or a redundant pair must look to be nominated."""
 _DOUBT: Final = 0.15
 _DOUBT_PAIR: Final = 0.4
 """Below this a nominated leaf or pair is given up."""
@@ -29,7 +42,7 @@ _NONE_LEFT: Final = 0.08
 _NONE_LEFT_UNSTABLE: Final = 0.2
 _NONE_LEFT_THOROUGH: Final = 0.04
 """When a cause in the pool is less likely than this, the search ends: sooner where each draw says little."""
-_SPREAD: Final = 0.7
+_SPREAD: Final = 0.6
 """When diffuse causes or many copies are more likely than this, no small set is worth looking for here."""
 _BATCH: Final = 3
 _BATCH_UNSTABLE: Final = 5
@@ -37,52 +50,138 @@ _BATCH_UNSTABLE: Final = 5
 _SUPPRESSED: Final = 0.3
 """How likely a suppressor must look to be checked when its cause is confirmed."""
 _ASIDE: Final = 2
-"""Draws of each removal that is looked at while another is confirmed."""
+"""Draws of each removal that tells the kind of a suspect."""
+_MOST_CLAIMS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Goal:
-    """What a search looks for and how much it may spend."""
+class Trial:
+    """A suspect that is being put to the test."""
 
-    pool: frozenset[int]
-    """Leaves that may be removed; all others stay."""
-    any_cause: float
-    """Chance that the pool holds a cause."""
-    limit: int
-    """Most draws before a cause is nominated."""
-    confirm_limit: float = math.inf
-    """Most draws including the confirmation."""
-    further: bool = False
-    """Whether a cause is known already and only another needed piece is of interest."""
+    nomination: Nomination
+    aside: Mapping[frozenset[int], int]
+    """Draws of the first round of the test: what tells the kind of the suspect, or whether there is more to find."""
+    suppressor: frozenset[int]
+    """The leaf that may suppress the decision once the suspect is gone; empty when none is likely."""
 
 
-def search(study: Study, goal: Goal) -> Steps[Claim | None]:
-    """Looks for a cause, puts it to the test, and returns the claim; None when there seems to be no (further) one."""
-    start = study.ledger.draws
-    failed: set[frozenset[int]] = set()
-    while goal.pool and study.ledger.draws - start < goal.limit:
-        belief = study.believe(goal.pool, goal.any_cause)
-        if belief.shapes[Shape.DIFFUSE] + belief.shapes[Shape.MANY] > _SPREAD:
-            wishes = missing_doses(study, belief.free) if belief.shapes[Shape.DIFFUSE] > 0.5 else Counter()
-            if not wishes:
-                return None
-            yield from study.ledger.draw(wishes)
-            continue
-        suspect = _suspect(belief, failed)
-        if suspect is not None:
-            claim = yield from _try(study, goal, belief, suspect, until=start + goal.confirm_limit)
-            if claim is not None:
-                return claim
-            failed.add(suspect)
-            continue
-        if _chance_left(belief, goal) < _negligible(study):
-            return None
-        size = _BATCH if belief.base_rate > _STABLE else _BATCH_UNSTABLE
-        removals = choose_removals(belief, size=size, rng=study.rng)
-        if not removals:
-            return None
-        yield from study.ledger.draw({**study.baseline_wishes(), **Counter(removals)})
-    return None
+class Search:
+    """The rounds of one search; what it claims is added to the study."""
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._since = study.ledger.draws
+        self._trials: dict[frozenset[int], Trial] = {}
+        self._given_up: set[frozenset[int]] = set()
+
+    def run(self) -> Steps[None]:
+        """Draws until nothing more is to be found."""
+        while wishes := self._wishes():
+            yield from self._study.ledger.draw(wishes | Counter(self._study.baseline_wishes()))
+            self._settle()
+
+    @property
+    def _is_extra(self) -> bool:
+        """Whether a cause is known and a further one was not asked for."""
+        return self._study.is_explained and not self._study.options.full
+
+    @property
+    def _is_spent(self) -> bool:
+        limit = _LIMIT if self._study.ledger.base_rate > _STABLE else _LIMIT_UNSTABLE
+        return self._study.ledger.draws - self._since >= (_FURTHER_LIMIT if self._is_extra else limit)
+
+    def _believe(self, pool: frozenset[int], *, further: bool) -> Belief:
+        return self._study.believe(pool, _FURTHER_CAUSE if further and not self._study.options.full else ANY_CAUSE)
+
+    def _wishes(self) -> Counter[frozenset[int]]:
+        """Returns the next round without its baseline: draws for the suspects and sets to explore; empty at the end."""
+        study, wishes = self._study, Counter[frozenset[int]]()
+        pool = study.pool - study.claimed
+        if not pool or len(study.claims) >= _MOST_CLAIMS:
+            return wishes
+        belief = self._believe(pool, further=study.is_explained)
+        if not self._is_spent:
+            self._nominate(belief)
+        for trial in self._trials.values():
+            starts = not study.docket.fresh(trial.nomination).draws
+            wishes |= Counter(study.docket.plan(trial.nomination)) | Counter(trial.aside if starts else {})
+        return wishes if self._is_spent else wishes | self._explore(belief)
+
+    def _nominate(self, belief: Belief) -> None:
+        """Puts the leaves and the redundant pair that are likely enough to the test."""
+        for suspect in _suspects(belief):
+            if suspect in self._given_up or suspect & self._tried():
+                continue
+            suppressor = _suppressor(belief) if len(suspect) == 1 else frozenset[int]()
+            rest = belief.free - suspect
+            if len(suspect) > 1:
+                aside = {suspect - {leaf}: _ASIDE for leaf in suspect}
+            elif suppressor:
+                aside = {suspect | suppressor: _ASIDE}
+            else:
+                aside = {rest: 1} if rest and not self._study.is_explained else {}
+            nomination = self._study.docket.nominate(suspect)
+            self._trials[suspect] = Trial(nomination=nomination, aside=aside, suppressor=suppressor)
+
+    def _tried(self) -> frozenset[int]:
+        return frozenset[int]().union(*self._trials)
+
+    def _explore(self, belief: Belief) -> Counter[frozenset[int]]:
+        """Returns the removals that say most about what is not on trial."""
+        further, size = self._study.is_explained, _BATCH if belief.base_rate > _STABLE else _BATCH_UNSTABLE
+        if self._trials:
+            rest = frozenset(belief.pool) - self._tried()
+            if not rest or any(not self._study.docket.fresh(t.nomination).draws for t in self._trials.values()):
+                return Counter()
+            belief, further, size = self._believe(rest, further=True), True, 1
+        elif belief.shapes[Shape.DIFFUSE] + belief.shapes[Shape.MANY] > _SPREAD:
+            return missing_doses(self._study, belief.free) if belief.shapes[Shape.DIFFUSE] > 0.5 else Counter()
+        if _chance_left(belief, further=further) < _negligible(self._study):
+            return Counter()
+        return Counter(choose_removals(belief, size=size, rng=self._study.rng))
+
+    def _settle(self) -> None:
+        """Claims what holds and gives up what has lost its chance of proof or the belief of the search."""
+        study = self._study
+        belief = self._believe(study.pool - study.claimed, further=study.is_explained)
+        for suspect, trial in list(self._trials.items()):
+            if study.docket.holds(trial.nomination):
+                study.add(_claim(study, suspect, trial))
+                self._since = study.ledger.draws
+            elif study.docket.is_hopeless(trial.nomination) or _is_doubted(belief, suspect) or self._is_late():
+                self._given_up.add(suspect)
+            else:
+                continue
+            del self._trials[suspect]
+
+    def _is_late(self) -> bool:
+        return self._is_extra and self._is_spent
+
+
+def _suspects(belief: Belief) -> list[frozenset[int]]:
+    """Returns the leaves and the redundant pair that are likely enough to be put to the test."""
+    ranked = np.argsort(-belief.necessary, kind="stable")[:2]
+    leaves = [frozenset([belief.pool[int(i)]]) for i in ranked if belief.necessary[i] >= _SURE]
+    return leaves + [frozenset(belief.best_pair)] * (belief.best_pair_chance >= _SURE_PAIR)
+
+
+def _suppressor(belief: Belief) -> frozenset[int]:
+    leaf, chance = belief.suppressor
+    return frozenset([leaf] if chance >= _SUPPRESSED else [])
+
+
+def _is_doubted(belief: Belief, suspect: frozenset[int]) -> bool:
+    if len(suspect) > 1:
+        return frozenset(belief.best_pair) != suspect or belief.best_pair_chance < _DOUBT_PAIR
+    (leaf,) = suspect
+    return bool(belief.necessary[belief.pool.index(leaf)] < _DOUBT)
+
+
+def _chance_left(belief: Belief, *, further: bool) -> float:
+    """Returns the chance that the pool holds what is looked for; beside a cause that is another needed piece."""
+    if further:
+        return belief.shapes[Shape.SINGLE] + belief.shapes[Shape.BOTH]
+    return 1 - belief.shapes[Shape.NONE]
 
 
 def _negligible(study: Study) -> float:
@@ -91,74 +190,14 @@ def _negligible(study: Study) -> float:
     return _NONE_LEFT if study.ledger.base_rate > _STABLE else _NONE_LEFT_UNSTABLE
 
 
-def _chance_left(belief: Belief, goal: Goal) -> float:
-    """Returns the chance that the pool holds what is looked for."""
-    if goal.further:
-        return belief.shapes[Shape.SINGLE] + belief.shapes[Shape.BOTH]
-    return 1 - belief.shapes[Shape.NONE]
-
-
-def _suspect(belief: Belief, failed: set[frozenset[int]]) -> frozenset[int] | None:
-    """Returns the leaf or the redundant pair that is likely enough to be put to the test."""
-    for i in np.argsort(-belief.necessary, kind="stable")[:2]:
-        leaf = frozenset([belief.pool[int(i)]])
-        if belief.necessary[i] >= _SURE and leaf not in failed:
-            return leaf
-    pair = frozenset(belief.best_pair)
-    if belief.best_pair_chance >= _SURE_PAIR and pair not in failed:
-        return pair
-    return None
-
-
-def _try(study: Study, goal: Goal, belief: Belief, suspect: frozenset[int], *, until: float) -> Steps[Claim | None]:
-    """Confirms a suspect and tells its kind."""
-
-    def doubt() -> bool:
-        now = study.believe(goal.pool, goal.any_cause)
-        if len(suspect) > 1:
-            return frozenset(now.best_pair) != suspect or now.best_pair_chance < _DOUBT_PAIR
-        (leaf,) = suspect
-        return bool(now.necessary[now.pool.index(leaf)] < _DOUBT)
-
-    kind = Kind.REDUNDANT if len(suspect) > 1 else Kind.PUSHES
-    claim = yield from confirm(
-        study.docket,
-        study.ledger,
-        suspect,
-        kind=kind,
-        aside=_aside(goal, belief, suspect),
-        doubt=doubt,
-        until=until,
-    )
-    if claim is not None:
-        claim = _with_kind(study, belief, claim)
-        study.add(claim)
-    return claim
-
-
-def _aside(goal: Goal, belief: Belief, suspect: frozenset[int]) -> dict[frozenset[int], int]:
-    """Returns what to look at while a suspect is confirmed."""
+def _claim(study: Study, suspect: frozenset[int], trial: Trial) -> Claim:
+    """Returns the claim of a proven suspect with what the draws beside it say about its kind."""
     if len(suspect) > 1:
-        return {suspect - {leaf}: _ASIDE for leaf in suspect}
-    masked = _suppressor(belief)
-    if masked is not None:
-        return {suspect | masked: _ASIDE}
-    rest = belief.free - suspect
-    return {rest: 1} if rest and not goal.further else {}
-
-
-def _suppressor(belief: Belief) -> frozenset[int] | None:
-    leaf, chance = belief.suppressor
-    return frozenset([leaf]) if chance >= _SUPPRESSED else None
-
-
-def _with_kind(study: Study, belief: Belief, claim: Claim) -> Claim:
-    """Returns the claim with what the draws beside it say about its kind."""
-    if claim.kind is Kind.REDUNDANT:
-        return with_members(claim, study.ledger)
+        return with_members(study.docket.claim(trial.nomination, Kind.REDUNDANT), study.ledger)
+    claim = study.docket.claim(trial.nomination, Kind.PUSHES)
     if is_required(claim.without_pieces, study.elsewhere(claim.removal)):
         return replace(claim, kind=Kind.REQUIRED)
-    masked = _suppressor(belief)
-    if masked is not None and study.ledger.tally(claim.removal | masked).rate > 0.5 * study.ledger.base_rate:
-        return replace(claim, kind=Kind.MASKED, suppressors=masked)
+    restored = study.ledger.tally(suspect | trial.suppressor).rate > 0.5 * study.ledger.base_rate
+    if trial.suppressor and restored:
+        return replace(claim, kind=Kind.MASKED, suppressors=trial.suppressor)
     return claim

@@ -8,16 +8,14 @@ import numpy as np
 from .confirm import Docket
 from .ledger import NOTHING, Ledger
 from .posterior import Belief, PoolPrior, update
-from .priors import suspicion_weights
+from .priors import share_out, suspicion_weights
 from .problem import Leaf, Options, Role, Tally
-from .result import Claim, Dose
+from .result import Claim, Dose, Kind
 
 _FIRST_LOOK: Final = 4
 _SECOND_LOOK: Final = 8
 _UNSTABLE_LOOK: Final = 14
 """Baseline draws: at first, after a miss, and when the decision happens in less than 70 % of the samples."""
-_DRAWS_PER_BASELINE: Final = 6
-"""The baseline grows with the search: four hits in a row happen to a rate of 0.6, too, and would mislead it."""
 _EVEN: Final = 0.25
 """Share of the prior that is spread evenly over the leaves, whatever their words."""
 _REQUIRED_EXPECTED: Final = {
@@ -44,21 +42,33 @@ class Study:
         self.dose: tuple[Dose, ...] = ()
         self.notes: list[str] = []
         self.open: list[str] = []
-        self._weights = suspicion_weights(self.leaves, decision, options)
+        given = np.array([leaf.role.is_given for leaf in self.leaves], dtype=bool)
+        self.pool = frozenset(i for i in range(len(self.leaves)) if options.given or not given[i])
+        """Leaves that may be removed."""
+        weights = suspicion_weights(self.leaves, decision, options)
+        even = share_out(np.ones(len(self.leaves)), given)
+        self._weights = (1 - _EVEN) * share_out(weights, given) + _EVEN * even
         self._required = self._required_chances()
+        self._latest: tuple[tuple[frozenset[int], float, int], Belief] | None = None
 
     def add(self, claim: Claim) -> None:
         """Takes up a claim."""
         self.claims.append(claim)
 
+    @property
+    def claimed(self) -> frozenset[int]:
+        """Leaves of all claims."""
+        return frozenset[int]().union(*(claim.removal for claim in self.claims))
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether a cause is claimed; an input that the call merely requires explains nothing."""
+        return any(claim.kind is not Kind.REQUIRED for claim in self.claims)
+
     def elsewhere(self, removal: frozenset[int]) -> Tally:
         """Returns all outcomes of the baseline and of removals that touch nothing of this one."""
         apart = (tally for other, tally in self.ledger.tests().items() if not other & removal)
         return sum(apart, self.ledger.baseline)
-
-    def pool(self, *, given: bool) -> frozenset[int]:
-        """Returns the leaves that were given before the run, or those read and written in it."""
-        return frozenset(i for i, leaf in enumerate(self.leaves) if leaf.role.is_given == given)
 
     def prior(self, pool: frozenset[int], any_cause: float) -> PoolPrior:
         """Returns what is believed of a pool before its draws."""
@@ -66,19 +76,19 @@ class Study:
         weights = self._weights[list(order)]
         return PoolPrior(
             pool=order,
-            weights=(1 - _EVEN) * weights / weights.sum() + _EVEN / len(order),
+            weights=weights / weights.sum(),
             any_cause=any_cause,
             required=self._required[list(order)],
         )
 
     def believe(self, pool: frozenset[int], any_cause: float) -> Belief:
         """Returns the posterior of a pool that is not empty."""
-        return update(
-            self.prior(pool, any_cause),
-            self.ledger.tests(),
-            baseline=self.ledger.baseline,
-            base_rate=self.ledger.base_rate,
-        )
+        key = (pool, any_cause, self.ledger.draws)
+        if self._latest is None or self._latest[0] != key:
+            tests, base = self.ledger.tests(), self.ledger
+            belief = update(self.prior(pool, any_cause), tests, baseline=base.baseline, base_rate=base.base_rate)
+            self._latest = key, belief
+        return self._latest[1]
 
     def baseline_wishes(self) -> dict[frozenset[int], int]:
         """Returns the baseline draws still missing: few for a stable decision, more when it wavers."""
@@ -88,8 +98,7 @@ class Study:
             wanted = _SECOND_LOOK
         if base.draws >= _SECOND_LOOK and base.rate < 0.7:
             wanted = _UNSTABLE_LOOK
-        wanted = max(wanted, _FIRST_LOOK + (self.ledger.draws - base.draws) // _DRAWS_PER_BASELINE)
-        return {NOTHING: max(0, min(wanted, _UNSTABLE_LOOK) - base.draws)}
+        return {NOTHING: max(0, wanted - base.draws)}
 
     def _required_chances(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         counts = {role: sum(leaf.role == role for leaf in self.leaves) for role in Role}

@@ -74,7 +74,7 @@ def explain(world: World, depth: str) -> Json:
     events += [request, Event(request.id + 1, 0, "llm_response", answer, parent=request.id)]
     everything = set(_marks(json.dumps([messages, tools])))
     fetched = next((event.payload for event in events if event.type == "tool_call"), None)
-    rng, calls = random.Random(f"draws-{world.seed}"), 0
+    rng, calls = random.Random(f"draws-{world.scenario}-{world.size}-{world.seed}"), 0
 
     def reply(body: Json) -> Reply:
         nonlocal calls

@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 def play(world: World, steps: Generator[Round, Replies, T]) -> tuple[T, float]:
     """Runs a procedure against the stand-in model; returns its result and the CPU seconds it took."""
-    rng = random.Random(f"draws-{world.seed}")
+    rng = random.Random(f"draws-{world.scenario}-{world.size}-{world.seed}")
     start = time.process_time()
     result = drive(steps, lambda removed: Outcome(world.outcome(removed, rng)))
     return result, time.process_time() - start
