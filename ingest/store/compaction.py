@@ -45,56 +45,62 @@ class Merge:
 
 
 def plan(files: Iterable[LiveFile], now_us: int) -> list[Merge]:
-    """Returns the merges that are due: eight files of one size class, or what is left of a day that is over.
+    """Returns the merges that are due: eight files of one size class, or else what is left of a day that is over.
 
     Files stay apart from much larger ones, so that a late span does not cause a whole day to be written again.
     """
     today_us = now_us - now_us % _DAY_US
     merges: list[Merge] = []
     for kind in TABLES:
-        own = [file for file in files if file.kind == kind and file.tier != "schema" and file.bytes < MAX_BYTES]
-        old = [f for f in own if f.tier != "day" and _newest(f) < today_us]
-        groups = _by_size(own) or _by_day(old) or [[f] for f in files if f.kind == kind and _is_unsettled(f, today_us)]
-        for group in groups:
-            tier = "day" if all(_newest(file) < today_us for file in group) else "hour"
-            merges.append(Merge(kind=kind, tier=tier, files=group))
+        own = [file for file in files if file.kind == kind and file.tier != "schema"]
+        small = [file for file in own if file.bytes < MAX_BYTES]
+        old = [file for file in small if file.tier != "day" and _newest(file) < today_us]
+        merges += _by_size(kind, small) or [
+            *_by_day(kind, old),
+            *_unsettled(kind, [file for file in own if file not in old]),
+        ]
     return merges
-
-
-def _is_unsettled(file: LiveFile, today_us: int) -> bool:
-    """Tells a file that no merge would settle: alone in a day that is over, or spans that an older whyspan merged."""
-    is_left = _newest(file) < today_us if file.tier == "hot" else file.kind == "spans" and file.tier != "schema"
-    return is_left and not file.is_settled
 
 
 def _newest(file: LiveFile) -> int:
     return file.max_us or 0
 
 
-def _by_size(files: Iterable[LiveFile]) -> list[list[LiveFile]]:
+def _by_size(kind: str, files: Iterable[LiveFile]) -> list[Merge]:
     classes: dict[tuple[bool, int], list[LiveFile]] = {}
     for file in files:
         level = (file.bytes // _CLASS_BYTES).bit_length() // 3  # a class spans a factor of eight
         # Hot files shrink when they are merged: beside others of their size they would be merged again and again.
         classes.setdefault((file.tier == "hot", level), []).append(file)
-    return [group for members in classes.values() if len(members) >= FAN for group in _bounded(members)]
+    groups = [group for members in classes.values() if len(members) >= FAN for group in _bounded(members)]
+    return [Merge(kind=kind, tier=_merged_tier(group), files=group) for group in groups if len(group) > 1]
 
 
-def _by_day(files: Iterable[LiveFile]) -> list[list[LiveFile]]:
+def _merged_tier(files: Iterable[LiveFile]) -> str:
+    return "day" if all(file.tier == "day" for file in files) else "hour"
+
+
+def _by_day(kind: str, files: Iterable[LiveFile]) -> list[Merge]:
     days: dict[int, list[LiveFile]] = {}
     for file in files:
         days.setdefault(_newest(file) // _DAY_US, []).append(file)
-    return [group for day in days.values() for group in _bounded(day)]
+    return [Merge(kind=kind, tier="day", files=group) for day in days.values() for group in _bounded(day)]
+
+
+def _unsettled(kind: str, files: Iterable[LiveFile]) -> list[Merge]:
+    """Returns what settles the spans that an older whyspan has merged."""
+    left = [file for file in files if kind == "spans" and file.tier != "hot" and not file.is_settled]
+    return [Merge(kind=kind, tier=file.tier, files=[file]) for file in left]
 
 
 def _bounded(files: Sequence[LiveFile]) -> list[list[LiveFile]]:
-    """Splits files so that no group passes MAX_BYTES by more than one file, nor MAX_FILES; one alone needs no merge."""
+    """Splits files so that no group passes MAX_BYTES by more than one file, nor MAX_FILES."""
     groups: list[list[LiveFile]] = [[]]
     for file in files:
         if sum(f.bytes for f in groups[-1]) >= MAX_BYTES or len(groups[-1]) == MAX_FILES:
             groups.append([])
         groups[-1].append(file)
-    return [group for group in groups if len(group) > 1]
+    return groups
 
 
 def compact(
