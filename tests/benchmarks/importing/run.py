@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,24 +103,40 @@ def make_observation(i: int) -> dict[str, Any]:
 
 
 def serve(name: str, count: int, ready: Connection) -> None:
-    """Serves until the pipe is closed."""
+    """Serves until the pipe is closed, and tells the CPU seconds it has taken when asked."""
     with SERVERS[name](observations=map(make_observation, range(count))).running() as server:
         ready.send(server.url)
         try:
-            ready.recv()
+            while True:
+                ready.recv()
+                ready.send(time.process_time())
         except EOFError:
             return
 
 
+@dataclass
+class Running:
+    """A server in a process of its own."""
+
+    url: str
+    pipe: Connection
+
+    def cpu_s(self) -> float:
+        """Returns the CPU seconds it has taken."""
+        self.pipe.send(None)
+        seconds: float = self.pipe.recv()
+        return seconds
+
+
 @contextmanager
-def serving(name: str, count: int) -> Iterator[str]:
-    """Gives the URL of a server that runs as long as the block."""
+def serving(name: str, count: int) -> Iterator[Running]:
+    """Gives a server that runs as long as the block."""
     ours, theirs = _SPAWN.Pipe()
     server = _SPAWN.Process(target=serve, args=(name, count, theirs), daemon=True)
     server.start()
     theirs.close()
     try:
-        yield ours.recv()
+        yield Running(ours.recv(), ours)
     finally:
         ours.close()
         server.join(10)
@@ -130,14 +147,14 @@ def environ_of(url: str) -> Mapping[str, str]:
     return {"LANGFUSE_BASE_URL": url, "LANGFUSE_PUBLIC_KEY": "pk-lf-test", "LANGFUSE_SECRET_KEY": "sk-lf-test"}
 
 
-def time_serving(url: str) -> float:
-    """Returns the seconds that fetching and parsing all pages takes, with nothing done to them."""
-    begin = time.perf_counter()
-    with Remote(langfuse_account(environ=environ_of(url))) as remote:
+def time_serving(server: Running) -> tuple[float, float]:
+    """Returns (seconds, CPU seconds of server and client) of fetching and parsing all pages and nothing more."""
+    begin, begin_cpu = time.perf_counter(), time.process_time() + server.cpu_s()
+    with Remote(langfuse_account(environ=environ_of(server.url))) as remote:
         reader, cursor = V2Reader(remote), None
         while (page := reader.observations(Query(), cursor)).cursor:
             cursor = page.cursor
-    return time.perf_counter() - begin
+    return time.perf_counter() - begin, time.process_time() + server.cpu_s() - begin_cpu
 
 
 class Imported(NamedTuple):
@@ -182,12 +199,15 @@ def main(counts: Iterable[int]) -> None:
     """Prints the figures."""
     for name in SERVERS:
         for count in counts:
-            with serving(name, count) as url:
-                served_s = min(time_serving(url) for _ in range(2))
-                done = imported(url)
+            with serving(name, count) as server:
+                served_s, served_cpu_s = min(time_serving(server) for _ in range(2))
+                before_s = server.cpu_s()
+                done = imported(server.url)
+                cpu_s = done.cpu_s + server.cpu_s() - before_s
             sys.stdout.write(
-                f"{name}, {done.spans} observations: served in {served_s:.1f} s, imported in {done.seconds:.1f} s "
-                f"({done.cpu_s:.1f} s of CPU): {done.seconds / served_s:.2f}x; peak memory {done.peak_mb:.0f} MB "
+                f"{name}, {done.spans} observations: served in {served_s:.1f} s ({served_cpu_s:.1f} s CPU), imported "
+                f"in {done.seconds:.1f} s ({cpu_s:.1f} s CPU, {done.cpu_s:.1f} of it ours): clock "
+                f"{done.seconds / served_s:.2f}x, CPU {cpu_s / served_cpu_s:.2f}x; peak memory {done.peak_mb:.0f} MB "
                 f"({done.before_mb:.0f} MB before), load {os.getloadavg()[0]:.1f}\n"
             )
             sys.stdout.flush()
