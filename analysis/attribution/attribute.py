@@ -73,9 +73,7 @@ def _claim_required(study: Study) -> Steps[None]:
         removal = frozenset([leaf])
         if chance < _LIKELY_REQUIRED:
             return
-        claim = yield from confirm(
-            study.docket, study.ledger, removal, kind=Kind.REQUIRED, aside={}, doubt=lambda: False
-        )
+        claim = yield from confirm(study.docket, study.ledger, removal, kind=Kind.REQUIRED, aside={})
         if claim is not None:
             study.add(claim)
             if not study.options.full:

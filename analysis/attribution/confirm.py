@@ -1,11 +1,12 @@
 """The only place where claims are made: fresh draws of a nominated removal against the baseline.
 
 A removal is nominated before the draws that count for it are made, so exploring any number of sets costs nothing; only
-nominations use up error rate (`levels`). The e-value may be looked at after every round (`evalues`).
+nominations use up error rate (`levels`). The e-value may be looked at after every round (`evalues`), and any number of
+removals may be on trial in one round, beside sets that are only explored: what else is drawn, and why, changes nothing
+in the law of a removal's fresh draws, and the levels hold under any dependence between trials.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -124,8 +125,6 @@ def confirm(
     *,
     kind: Kind,
     aside: dict[frozenset[int], int],
-    doubt: Callable[[], bool],
-    until: float = math.inf,
 ) -> Steps[Claim | None]:
     """Draws until the removal is claimed or given up.
 
@@ -135,16 +134,12 @@ def confirm(
         removal: the leaves to remove.
         kind: kind of the claim, should it hold.
         aside: draws to make in the first round besides, since users wait for rounds.
-        doubt: asked after each round; true when the search has lost its belief in the removal.
-        until: number of all draws at which to give up.
     """
     nomination = docket.nominate(removal)
     while not docket.holds(nomination):
-        if ledger.draws >= until or docket.is_hopeless(nomination):
+        if docket.is_hopeless(nomination):
             return None
         plan = docket.plan(nomination)
         yield from ledger.draw({**plan, **{r: c for r, c in aside.items() if r not in plan}})
         aside = {}
-        if doubt():
-            return None
     return docket.claim(nomination, kind)

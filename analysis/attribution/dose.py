@@ -34,7 +34,6 @@ def confirm_diffuse(study: Study, pool: frozenset[int]) -> Steps[Claim | None]:
         pool,
         kind=Kind.DIFFUSE,
         aside=dict(missing_doses(study, pool)),
-        doubt=lambda: False,
     )
     if claim is not None:
         study.add(claim)

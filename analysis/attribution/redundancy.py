@@ -104,9 +104,7 @@ def _test(study: Study, members: frozenset[int]) -> Steps[Claim | None]:
         if len(members) > 2 and _ends(study, members - {leaf}):
             members -= {leaf}
     aside = {members - {leaf}: 2 for leaf in members}
-    claim = yield from confirm(
-        study.docket, study.ledger, members, kind=Kind.REDUNDANT, aside=aside, doubt=lambda: False
-    )
+    claim = yield from confirm(study.docket, study.ledger, members, kind=Kind.REDUNDANT, aside=aside)
     if claim is not None:
         study.add(with_members(claim, study.ledger))
     return claim

@@ -83,10 +83,11 @@ class Study:
 
     def believe(self, pool: frozenset[int], any_cause: float) -> Belief:
         """Returns the posterior of a pool that is not empty."""
-        key = (pool, any_cause, self.ledger.draws)
+        ledger = self.ledger
+        key = (pool, any_cause, ledger.draws)
         if self._latest is None or self._latest[0] != key:
-            tests, base = self.ledger.tests(), self.ledger
-            belief = update(self.prior(pool, any_cause), tests, baseline=base.baseline, base_rate=base.base_rate)
+            prior = self.prior(pool, any_cause)
+            belief = update(prior, ledger.tests(), baseline=ledger.baseline, base_rate=ledger.base_rate)
             self._latest = key, belief
         return self._latest[1]
 
