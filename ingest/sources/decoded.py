@@ -5,6 +5,13 @@ from dataclasses import dataclass, replace
 
 from ..spans import LogRecord, Span
 
+GROUP_SIZE = 8 << 20
+"""Characters of text that importers hold before they store them: a write costs as much as many spans, and memory must
+stay flat.
+"""
+_ITEM_SIZE = 1000
+"""Characters that stand for a span or log record itself."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reject:
@@ -38,6 +45,13 @@ def combine(parts: Iterable[Decoded]) -> Decoded:
         spans=tuple(s for part in kept for s in part.spans),
         logs=tuple(r for part in kept for r in part.logs),
         rejects=tuple(r for part in kept for r in part.rejects),
+    )
+
+
+def text_size(items: Iterable[Span | LogRecord]) -> int:
+    """Returns about how many characters items hold."""
+    return sum(
+        _ITEM_SIZE + sum(len(value) for value in item.attributes.values() if isinstance(value, str)) for item in items
     )
 
 

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 import orjson
 
 from ..errors import FormatError
+from ..garbage import rare_collections
 from ..spans import LogRecord, Span
-from .decoded import Decoded, Reject
+from .decoded import GROUP_SIZE, Decoded, Reject, text_size
 from .detection import decode_input
 from .inputs import find_files, read_input
 
 if TYPE_CHECKING:
     from ..store import Store
-
-_BATCH = 20_000
-"""Spans and log records held before they are written; a write makes a Parquet file."""
 
 
 class Sink(Protocol):
@@ -51,17 +49,20 @@ def import_files(
     logs: list[LogRecord] = []
     rejects: list[Reject] = []
     counts = [0, 0]
-    for done, name in enumerate(files, 1):
-        decoded = _decode_file(name)
-        spans += decoded.spans
-        logs += decoded.logs
-        rejects += decoded.rejects
-        if len(spans) + len(logs) >= _BATCH or done == len(files):
-            sink.write(spans, logs)
-            counts = [counts[0] + len(spans), counts[1] + len(logs)]
-            spans, logs = [], []
-        if progress is not None:
-            progress(done, len(files))
+    size = 0
+    with rare_collections():
+        for done, name in enumerate(files, 1):
+            decoded = _decode_file(name)
+            spans += decoded.spans
+            logs += decoded.logs
+            rejects += decoded.rejects
+            size += text_size((*decoded.spans, *decoded.logs))
+            if size >= GROUP_SIZE or done == len(files):
+                sink.write(spans, logs)
+                counts = [counts[0] + len(spans), counts[1] + len(logs)]
+                spans, logs, size = [], [], 0
+            if progress is not None:
+                progress(done, len(files))
     return ImportReport(files=len(files), spans=counts[0], logs=counts[1], rejects=tuple(rejects))
 
 

@@ -10,18 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from ..garbage import rare_collections
-from ..spans import LogRecord, Span, TraceId
-from .decoded import Reject
+from ..spans import Span, TraceId
+from .decoded import GROUP_SIZE, Reject, text_size
 from .positions import Positions
 from .source import Batch, Source
 
 if TYPE_CHECKING:
     from ..store import Store
-
-GROUP_SIZE = 8 << 20
-"""Characters of text held before they are stored: a write costs as much as many spans, and memory must stay flat."""
-_ITEM_SIZE = 1000
-"""Characters that stand for a span or score itself."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,7 +61,7 @@ class Group:
     def add(self, batch: Batch) -> None:
         """Takes a batch, and stores what has come together once it is much."""
         self._batches.append(batch)
-        self._size += _size(batch)
+        self._size += text_size((*batch.spans, *batch.logs))
         if self._size >= GROUP_SIZE:
             self.flush()
 
@@ -83,12 +78,6 @@ class Group:
             spans += latest
         self._store.write(spans, [log for batch in batches for log in batch.logs])
         self._positions.put(self._key, batches[-1].position)
-
-
-def _size(batch: Batch) -> int:
-    items: Iterable[Span | LogRecord] = (*batch.spans, *batch.logs)
-    texts = (value for item in items for value in item.attributes.values() if isinstance(value, str))
-    return _ITEM_SIZE * (len(batch.spans) + len(batch.logs)) + sum(map(len, texts))
 
 
 def latest_versions(spans: Iterable[Span], version_key: str) -> list[Span]:
