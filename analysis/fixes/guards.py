@@ -13,6 +13,7 @@ from ...ingest.calls import ModelCall, ModelReply
 from ...ingest.errors import NotReplayableError, UsageError
 from ...ingest.rebuild import load_calls
 from ...ingest.spans import TraceId
+from ...ingest.store.querying import run_query
 from ..cases import Case, freeze
 from ..desk import Desk
 from ..regression.case_file import SUFFIX, read_case_file
@@ -80,9 +81,7 @@ def _same_tool(desk: Desk, case: Case, cause: Sequence[str], failing: Sequence[C
         return
     runs = [c.origin.trace_id for c in (case, *failing)]
     parameters = {"tools": tools, "model": case.request.get("model"), "failing": runs, "limit": _LOOKED_AT}
-    with desk.store.connect() as db:
-        rows = db.execute(_SAME_TOOL, parameters).fetchall()
-    for trace_id, span_id in rows:
+    for trace_id, span_id in run_query(desk.store, _SAME_TOOL, parameters).rows:
         call = next((c for c in load_calls(desk.store, TraceId(trace_id)) if c.span_id == span_id), None)
         if call is None or (tells_by_reply and _is_failure(call, case)):
             continue

@@ -6,6 +6,7 @@ That is a reason not to spend replays, and no claim: nothing is said about the l
 from dataclasses import dataclass, field
 
 from ...ingest.store import Store
+from ...ingest.store.querying import run_query
 from ..cases import Case
 from ..segments import fold
 from ..sightings import texts_of
@@ -66,9 +67,7 @@ FROM claims AS c LEFT JOIN spans AS s ON s.trace_id = c.decision_trace_id AND s.
 WHERE c.kind = 'cause' AND c.verdict = 'supported' AND c.subject IS NOT NULL AND epoch_ns(c.started) < ?
 ORDER BY c.started, c.claim_id"""
     known = Known()
-    with store.connect() as db:
-        rows = db.execute(query, [before_ns]).fetchall()
-    for trace_id, span_id, target, subject, service in rows:
+    for trace_id, span_id, target, subject, service in run_query(store, query, [before_ns]).rows:
         place, text = Place(trace_id=trace_id, span_id=span_id), fold(subject)
         if len(text) >= MIN_TEXT:
             known.causes.append(KnownCause(service=service or "", target=target, text=text, place=place))

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...ingest import conventions as names
 from ...ingest.store import Store
+from ...ingest.store.querying import run_query
 
 _QUERY = f"""
 SELECT span_id, parent_span_id, name, operation, provider, request_model, input_tokens, output_tokens, cost_usd,
@@ -22,11 +23,7 @@ _TYPES = {
 
 def flat_records(store: Store, trace_id: str) -> Iterator[dict[str, Any]]:
     """Yields a record a span: `type`, ids, `step`, `role`, model, usage, score, level, message, output."""
-    with store.connect() as db:
-        result = db.execute(_QUERY, [trace_id])
-        columns = [column[0] for column in result.description or ()]
-        rows = [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
-    return (_record(row) for row in rows)
+    return (_record(row) for row in run_query(store, _QUERY, [trace_id]).records())
 
 
 def _record(row: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 from ...ingest import conventions as names
 from ...ingest.calls import Json
 from ...ingest.store import Store
+from ...ingest.store.querying import run_query
 
 Row: TypeAlias = dict[str, Json]
 _QUERY = f"""
@@ -39,10 +40,8 @@ class Answer:
 
 def read_answers(store: Store, scenario: str) -> list[Answer]:
     """Returns the text answers of a scenario's plays, oldest first; answers that call tools are left out."""
-    with store.connect() as db:
-        rows = db.execute(_QUERY, [scenario]).fetchall()
     answers = []
-    for run_id, case, score, request, output in rows:
+    for run_id, case, score, request, output in run_query(store, _QUERY, [scenario]).rows:
         body, (said,) = json.loads(request), json.loads(output)
         texts = [part["content"] for part in said["parts"] if part["type"] == "text"]
         if score is not None and "messages" in body and len(texts) == len(said["parts"]) == 1:

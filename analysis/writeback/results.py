@@ -12,6 +12,7 @@ from typing import Any
 from ...ingest import conventions as names
 from ...ingest.spans import AnyValue, Span, SpanId, TraceId
 from ...ingest.store import Store
+from ...ingest.store.querying import run_query
 from ..links import fill_link
 from ..records import without_content
 
@@ -124,8 +125,7 @@ def results_of(
 def trials_of(store: Store, claims: Iterable[Span]) -> list[Span]:
     """Returns the spans of the replays behind claims: all that were made of their decisions."""
     cases = sorted({str(claim.attributes[names.CASE_ID]) for claim in claims})
-    with store.connect() as db:
-        query = "SELECT DISTINCT trace_id FROM trials WHERE list_contains(?, case_id)"
-        traces = sorted(TraceId(row[0]) for row in db.execute(query, [cases]).fetchall())
+    query = "SELECT DISTINCT trace_id FROM trials WHERE list_contains(?, case_id)"
+    traces = sorted(TraceId(trace_id) for (trace_id,) in run_query(store, query, [cases]).rows)
     spans = (span for trace in traces for span in store.spans(trace))
     return [span for span in spans if span.attributes.get(names.KIND) == names.KIND_TRIAL]

@@ -10,6 +10,7 @@ from ...ingest.rebuild import Diagnosis, diagnose, read_traces
 from ...ingest.rebuild.diagnosis import InstrumentationReport
 from ...ingest.spans import TraceId
 from ...ingest.store import Store
+from ...ingest.store.querying import run_query
 from ..output import Paint, Session, write_json
 
 LATEST = 50
@@ -58,8 +59,7 @@ def _latest_runs(store: Store) -> list[TraceId]:
         "SELECT run_id FROM runs QUALIFY row_number() OVER (PARTITION BY service ORDER BY started DESC) <= $latest"
         " ORDER BY started"
     )
-    with store.connect() as db:
-        return [TraceId(id) for (id,) in db.execute(query, {"latest": LATEST}).fetchall()]
+    return [TraceId(id) for (id,) in run_query(store, query, {"latest": LATEST}).rows]
 
 
 def _report(diagnosis: Diagnosis, paint: Paint) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from ....ingest.errors import NotFoundError
+from ....ingest.store.querying import run_query
 from .results import Document
 
 if TYPE_CHECKING:
@@ -20,10 +21,7 @@ ORDER BY c.decision_trace_id, c.kind, c.verdict = 'supported' DESC, c.effect, c.
 
 def read_claims(store: "Store", run: "TraceId | None") -> tuple[Document, ...]:
     """Returns the claims about a run, or all of them; NotFoundError when there are none."""
-    with store.connect() as db:
-        result = db.execute(QUERY, {"run": run})
-        columns = [column[0] for column in result.description or ()]
-        rows = [dict(zip(columns, row, strict=True)) for row in result.fetchall()]
+    rows = run_query(store, QUERY, {"run": run}).records()
     if not rows:
         raise NotFoundError("nothing has been claimed yet", hint="`whyspan why` and `whyspan fix` make claims")
     return tuple(_document(row) for row in rows)
