@@ -26,7 +26,7 @@ from whyspan.analysis.attribution.problem import Options
 from whyspan.analysis.desk import open_desk
 from whyspan.ingest.store import Store
 
-SCENARIOS = ("plan", "agents", "services")
+SCENARIOS = ("plan", "agents", "words", "services")
 BUDGET = 1000
 _COLUMNS = (
     "scenario",
