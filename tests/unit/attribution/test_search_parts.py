@@ -5,7 +5,7 @@ from whyspan.analysis.attribution import Leaf, Options, Role, Tally
 from whyspan.analysis.attribution.design import choose_removals
 from whyspan.analysis.attribution.ledger import BudgetEnded, Ledger
 from whyspan.analysis.attribution.posterior import Belief, PoolPrior, update
-from whyspan.analysis.attribution.priors import suspicion_weights
+from whyspan.analysis.attribution.priors import share_out, suspicion_weights
 from whyspan.analysis.attribution.propagation import group_marginals
 from whyspan.analysis.attribution.structures import Shape
 
@@ -97,3 +97,16 @@ def test_shared_rare_words_raise_suspicion() -> None:
     weights = suspicion_weights(leaves, "pay(invoice=4471)", Options())
     assert weights.argmax() == 0
     assert weights[2] > weights[1]
+
+
+def test_what_was_given_holds_the_same_share_however_many_pieces_it_has() -> None:
+    for given_pieces in (1, 50):
+        given = np.array([True] * given_pieces + [False] * 5)
+        shared = share_out(np.arange(1.0, len(given) + 1), given)
+        assert shared.sum() == pytest.approx(1.0)
+        assert shared[given].sum() == pytest.approx(0.2)
+
+
+def test_where_everything_was_given_only_the_words_count() -> None:
+    shared = share_out(np.array([1.0, 3.0]), np.array([True, True]))
+    assert shared == pytest.approx([0.25, 0.75])
