@@ -4,6 +4,7 @@ Arrow and the decoders take longer to load than most questions take to answer, s
 is first used.
 """
 
+import weakref
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -209,5 +210,7 @@ def _has_all_columns(manifest: Manifest) -> bool:
 
 def open_store(uri: str | Path) -> "duckdb.DuckDBPyConnection":
     """Returns a DuckDB connection with whyspan's views over a store; see `Store.connect`."""
-    with Store.open(uri) as store:
-        return store.connect()
+    store = Store.open(uri)
+    db = store.connect()
+    weakref.finalize(db, store.close)  # not before: long text is looked up when a query wants it
+    return db

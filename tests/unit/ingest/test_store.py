@@ -274,10 +274,11 @@ def test_two_stores_on_one_folder_see_each_other(store: Store) -> None:
         assert other.all_trace_ids() == store.all_trace_ids() == [trace(1), trace(2)]
 
 
-def test_the_public_open_store_gives_the_views(store: Store) -> None:
-    store.write([make_call()])
+def test_the_public_open_store_gives_the_views_and_long_text(store: Store) -> None:
+    store.write([make_call(attributes={"long": "x" * 5000})])
     with whyspan.open_store(store.path) as db:
         assert db.execute("SELECT model FROM decisions").fetchall() == [("gpt-5",)]
+        assert db.execute("SELECT length(attr(attributes, 'long')) FROM spans").fetchall() == [(5000,)]
 
 
 @pytest.mark.parametrize(
