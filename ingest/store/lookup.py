@@ -15,6 +15,9 @@ from .quoting import parquet
 from .rows import Senders, read_log_record, read_span
 from .schema import TABLES
 
+_BATCH_ROWS = 1024
+"""Rows that are looked at together."""
+
 
 class Lookup:
     """Reads traces of one store; which files hold a trace is in the manifest."""
@@ -62,21 +65,25 @@ def _read_trace(paths: Sequence[Path], kind: str, trace_id: str) -> list[dict[st
     """Returns the rows that files hold of one trace, in their order; columns that older files lack are None."""
     spec = TABLES[kind]
     lacking = dict.fromkeys(spec.schema.names)
-    rows = [{**lacking, **row} for path in paths for row in _rows_in(path, trace_id).to_pylist()]
+    rows = [{**lacking, **row} for path in paths for row in _rows_in(path, trace_id)]
     return sorted(rows, key=itemgetter(spec.order))
 
 
-def _rows_in(path: Path, trace_id: str) -> pa.Table:
+def _rows_in(path: Path, trace_id: str) -> list[dict[str, Any]]:
     """Returns the rows of a trace that a file holds: one stretch, as files are sorted by trace.
 
-    Arrow's own filters would do it as fast, but load pandas where that is installed, which takes longer than this.
+    Arrow's own filters read whole row groups, and load pandas where that is installed, which takes longer than this.
     """
+    rows: list[dict[str, Any]] = []
     with pq.ParquetFile(path) as file:
         groups = [n for n in range(file.num_row_groups) if _may_hold(file.metadata.row_group(n), trace_id)]
-        table = file.read_row_groups(groups, use_threads=False)
-    ids = table["trace_id"].to_pylist()
-    count = ids.count(trace_id)
-    return table.slice(ids.index(trace_id) if count else 0, count)
+        for batch in file.iter_batches(_BATCH_ROWS, row_groups=groups, use_threads=False):
+            ids = batch["trace_id"].to_pylist()
+            count = ids.count(trace_id)
+            if rows and not count:
+                break
+            rows += batch.slice(ids.index(trace_id) if count else 0, count).to_pylist()
+    return rows
 
 
 def _may_hold(group: pq.RowGroupMetaData, trace_id: str) -> bool:
