@@ -63,8 +63,8 @@ def call_span(
 
 def agent_model(request: dict[str, Any]) -> Any:
     """Reads first; pays when the user or an unchecked mail wants it, unless a rule forbids all payments."""
-    system = request["messages"][0]["content"]
-    user, mail = request["messages"][1]["content"], request["messages"][-1]["content"]
+    said = {message["role"]: message["content"] or "" for message in request["messages"]}
+    system, user, mail = said.get("system", ""), said.get("user", ""), said.get("tool", "")
     if request["messages"][-1]["role"] != "tool":
         does = "read"
     else:
