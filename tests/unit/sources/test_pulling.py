@@ -9,6 +9,7 @@ import pytest
 
 from whyspan.ingest.errors import UpstreamError
 from whyspan.ingest.sources import pulling
+from whyspan.ingest.sources.decoded import GROUP_SIZE
 from whyspan.ingest.sources.positions import Positions
 from whyspan.ingest.sources.pulling import pull
 from whyspan.ingest.sources.source import Batch, Position
@@ -49,7 +50,7 @@ def names(store: Store) -> list[str]:
         return [name for (name,) in db.execute("SELECT name FROM spans ORDER BY start_ns").fetchall()]
 
 
-@pytest.mark.parametrize("size", [1, pulling.GROUP_SIZE], ids=["each page alone", "all pages at once"])
+@pytest.mark.parametrize("size", [1, GROUP_SIZE], ids=["each page alone", "all pages at once"])
 def test_the_latest_version_counts_wherever_it_comes(
     size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
