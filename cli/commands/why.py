@@ -1,12 +1,12 @@
 """`whyspan why`."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 import click
 
 from ...analysis.attribution.chain import DEPTH, find_chain
 from ...analysis.attribution.methods import Method
-from ...analysis.attribution.methods.scoring import ScoreReport, score_pieces
 from ...analysis.attribution.problem import Options
 from ...analysis.attribution.result import Stop
 from ...analysis.attribution.why import WhyReport
@@ -16,10 +16,12 @@ from ...ingest.errors import ExitCode, UsageError
 from ..output import Paint, Session, write_json
 from ..replaying import ReplayArguments, agree, desk_of, replay_options
 from ..report.chain_text import next_step
-from ..report.score_text import render_scores
 from ..report.why_text import render_why
 from ..selecting import choose_cases, select_option, words
 from ..writing_back import write_back_claims, writeback_option
+
+if TYPE_CHECKING:
+    from ...analysis.attribution.methods.scoring import ScoreReport
 
 
 @click.command(epilog="Example: whyspan why last tool:forward_email --base-url http://127.0.0.1:8000/v1")
@@ -93,6 +95,10 @@ def command(
 
 
 def _score(session: Session, desk: Desk, cases: list[Case], method: Method, *, as_json: bool, is_one: bool) -> ExitCode:
+    # What fits and shows scores takes a quarter second of CPU to import, and nothing else needs it.
+    from ...analysis.attribution.methods.scoring import score_pieces
+    from ..report.score_text import render_scores
+
     reports = [asyncio.run(score_pieces(desk, case, method)) for case in cases]
     if as_json:
         write_json(reports[0].to_json() if is_one else {"reports": [r.to_json() for r in reports]})
@@ -102,7 +108,7 @@ def _score(session: Session, desk: Desk, cases: list[Case], method: Method, *, a
     return max((_score_code(report) for report in reports), default=ExitCode.FINDING)
 
 
-def _score_code(report: ScoreReport) -> ExitCode:
+def _score_code(report: "ScoreReport") -> ExitCode:
     if not report.scores.is_complete:
         return ExitCode.BUDGET
     return ExitCode.FINDING if report.scores.named is None else ExitCode.OK
