@@ -40,6 +40,7 @@ def command(session: Session, reference: str, path: Path, as_json: bool) -> None
 
 
 def _build(store: "Store", reference: str) -> tuple[str, str]:
+    from ...analysis.jobs.definition import load_jobs
     from ...analysis.jobs.ledger import LEDGER_FILE, Ledger
     from ..report.pages.building import build_claim_page, build_job_page, build_run_page, is_claim
 
@@ -49,4 +50,9 @@ def _build(store: "Store", reference: str) -> tuple[str, str]:
                 return "job", build_job_page(store, ledger, reference)
     if is_claim(store, reference):
         return "claim", build_claim_page(store, reference)
+    if reference in load_jobs():
+        raise UsageError(
+            f"the job {reference!r} has not worked on anything yet",
+            hint=f"`whyspan jobs run {reference} --dry-run` tells what it would do",
+        )
     return "run", build_run_page(store, store.resolve_run(reference))

@@ -322,6 +322,13 @@ def test_list_and_history_name_the_jobs(whyspan: Whyspan) -> None:
     assert out == "no job has run yet\n"
 
 
+def test_a_report_on_a_job_that_has_not_run_says_so(whyspan: Whyspan, tmp_path: Path) -> None:
+    define()
+    code, _, err = whyspan("report", "nightly", "--html", str(tmp_path / "report.html"))
+    assert code == 2
+    assert "'nightly' has not worked on anything yet" in err
+
+
 def test_an_unknown_job_names_the_nearest(whyspan: Whyspan) -> None:
     define()
     code, _, err = whyspan("jobs", "run", "nigthly")

@@ -11,12 +11,12 @@ from whyspan.cli.main import cli
 from whyspan.ingest.store import Store
 from whyspan.ingest.store.querying import run_query
 
-DOCS = Path(__file__).parents[3] / "docs"
-PAGES = ("chains.md", "coming-from-langfuse.md", "coming-from-phoenix.md", "writing-back.md")
+ROOT = Path(__file__).parents[3]
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
 COMMANDS = [
-    (page, line.strip().removeprefix("whyspan "))
+    (page.name, line.strip().removeprefix("whyspan "))
     for page in PAGES
-    for line in (DOCS / page).read_text("utf-8").splitlines()
+    for line in page.read_text("utf-8").splitlines()
     if re.match(r"    whyspan [a-z]+( [a-z]+)? [^\[]*$", line)
 ]
 
@@ -42,7 +42,11 @@ def test_a_command_of_the_docs_can_be_parsed(
     keys = {"LANGFUSE_PUBLIC_KEY": "x", "LANGFUSE_SECRET_KEY": "x", "MLFLOW_TRACKING_URI": "http://127.0.0.1:5000"}
     for name, value in keys.items():
         monkeypatch.setenv(name, value)
-    resolve(shlex.split(line))
+    words = shlex.split(line)
+    for file in (tmp_path / word for word in words if word.endswith(".yaml")):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    resolve(words)
 
 
 @pytest.mark.parametrize("line", [line for _, line in COMMANDS if line.startswith("sql ")])
@@ -52,4 +56,4 @@ def test_a_query_of_the_docs_runs(line: str, tmp_path: Path) -> None:
 
 
 def test_the_pages_have_commands() -> None:
-    assert {page for page, _ in COMMANDS} == {"chains.md", "coming-from-langfuse.md", "coming-from-phoenix.md"}
+    assert {"README.md", "coming-from-langfuse.md", "coming-from-phoenix.md", "learning.md"} <= {p for p, _ in COMMANDS}
