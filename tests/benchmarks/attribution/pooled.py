@@ -14,7 +14,8 @@ import sys
 from collections.abc import Iterator
 
 from tests.benchmarks.attribution.run import drive
-from whyspan.analysis.attribution import Leaf, Options, Outcome, Role, attribute
+from whyspan.analysis.attribution.attribute import attribute
+from whyspan.analysis.attribution.problem import Leaf, Options, Outcome, Role
 from whyspan.analysis.investigation.pooling import Attempt, CaseEvidence, Family, pool
 
 TEXTS = 12

@@ -20,9 +20,9 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from whyspan.analysis.attribution import Options
 from whyspan.analysis.attribution.methods import Method
 from whyspan.analysis.attribution.methods.scoring import score
+from whyspan.analysis.attribution.problem import Options
 from whyspan.analysis.attribution.why import explain
 from whyspan.analysis.cases import Case
 from whyspan.analysis.experiment import Experiment

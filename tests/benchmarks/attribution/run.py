@@ -19,9 +19,10 @@ from typing import TypeVar
 from tests.benchmarks.attribution.generators import GENERATORS
 from tests.benchmarks.attribution.tables import render_tables
 from tests.benchmarks.attribution.world import SCENARIOS, World, is_exact, is_hit
-from whyspan.analysis.attribution import Leaf, Options, Outcome, Replies, Role, Round, attribute
+from whyspan.analysis.attribution.attribute import attribute
 from whyspan.analysis.attribution.methods.contextcite import contextcite
 from whyspan.analysis.attribution.methods.leave_one_out import leave_one_out
+from whyspan.analysis.attribution.problem import Leaf, Options, Outcome, Replies, Role, Round
 
 METHODS = ("why", "loo", "contextcite")
 T = TypeVar("T")

@@ -6,7 +6,9 @@ from typing import TypeAlias
 
 import pytest
 
-from whyspan.analysis.attribution import Attribution, Leaf, Options, Outcome, Role, Round, attribute
+from whyspan.analysis.attribution.attribute import attribute
+from whyspan.analysis.attribution.problem import Leaf, Options, Outcome, Role, Round
+from whyspan.analysis.attribution.result import Attribution
 
 Rate: TypeAlias = Callable[[frozenset[int]], float]
 Run: TypeAlias = tuple[Attribution, list[Round]]

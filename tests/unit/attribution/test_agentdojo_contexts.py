@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from whyspan.analysis.attribution import Options
+from whyspan.analysis.attribution.problem import Options
 from whyspan.analysis.attribution.why import WhyReport, explain
 from whyspan.analysis.cases import Case
 from whyspan.analysis.experiment import Experiment

@@ -1,6 +1,7 @@
 from collections.abc import Callable
 
-from whyspan.analysis.attribution import Attribution, Kind, Leaf, Options, Role, Round, Stop
+from whyspan.analysis.attribution.problem import Leaf, Options, Role, Round
+from whyspan.analysis.attribution.result import Attribution, Kind, Stop
 
 Make = Callable[..., list[Leaf]]
 Runner = Callable[..., tuple[Attribution, list[Round]]]

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from whyspan.analysis.attribution import Kind, Options
+from whyspan.analysis.attribution.problem import Options
+from whyspan.analysis.attribution.result import Kind
 from whyspan.analysis.attribution.why import WhyReport, explain
 from whyspan.analysis.cases import Case
 from whyspan.analysis.experiment import Experiment

@@ -5,7 +5,8 @@ from statistics import fmean
 
 import pytest
 
-from whyspan.analysis.attribution import Attribution, Leaf, Options, Round
+from whyspan.analysis.attribution.problem import Leaf, Options, Round
+from whyspan.analysis.attribution.result import Attribution
 
 Make = Callable[..., list[Leaf]]
 Runner = Callable[..., tuple[Attribution, list[Round]]]

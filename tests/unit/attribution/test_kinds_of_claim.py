@@ -1,5 +1,5 @@
-from whyspan.analysis.attribution import Tally
 from whyspan.analysis.attribution.kinds import is_required
+from whyspan.analysis.attribution.problem import Tally
 
 
 def test_asking_more_than_elsewhere_means_required() -> None:

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from whyspan.analysis.attribution import Leaf, Options, Role, Tally
 from whyspan.analysis.attribution.design import choose_removals
 from whyspan.analysis.attribution.ledger import BudgetEnded, Ledger
 from whyspan.analysis.attribution.posterior import Belief, PoolPrior, update
 from whyspan.analysis.attribution.priors import share_out, suspicion_weights
+from whyspan.analysis.attribution.problem import Leaf, Options, Role, Tally
 from whyspan.analysis.attribution.propagation import group_marginals
 from whyspan.analysis.attribution.structures import Shape
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from whyspan.analysis.attribution import Attribution, Leaf, Options, Outcome, Role, Tally, attribute
+from whyspan.analysis.attribution.attribute import attribute
+from whyspan.analysis.attribution.problem import Leaf, Options, Outcome, Role, Tally
+from whyspan.analysis.attribution.result import Attribution
 from whyspan.analysis.cases import Case, Origin
 from whyspan.analysis.claims import Verdict
 from whyspan.analysis.investigation.findings import Finding, finding_span

@@ -8,10 +8,10 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from whyspan.analysis.attribution import Leaf, Outcome, Replies, Role, Round
 from whyspan.analysis.attribution.methods import Scores
 from whyspan.analysis.attribution.methods.contextcite import ABLATIONS, contextcite, lasso
 from whyspan.analysis.attribution.methods.leave_one_out import BASELINE_DRAWS, DRAWS, leave_one_out
+from whyspan.analysis.attribution.problem import Leaf, Outcome, Replies, Role, Round
 
 Make: TypeAlias = Callable[..., list[Leaf]]
 Rate: TypeAlias = Callable[[frozenset[int]], float]
