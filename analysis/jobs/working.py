@@ -30,7 +30,7 @@ FLUSH_S = 2.0
 """Between writes to the store, each of which costs as much as some hundred spans. What a killed run has not written is
 done again from kept replies, for nothing.
 """
-LOADED_AT_ONCE = 32
+LOADED_AT_ONCE = 128
 """Decisions whose runs are read in one pass over the store."""
 MAX_FAILURES = 5
 """Decisions in a row that an upstream failed for, after which a run gives up."""

@@ -1,6 +1,7 @@
 """`whyspan jobs`: run, list, status, history, cancel."""
 
 import signal
+import sys
 from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,9 @@ RUN_COLUMNS = (
     "calls",
     "cost",
 )
+
+_SWITCH_S = 0.001
+"""Replies that arrive wait no longer than this for the thread that reads and writes the store; Python's own is 5 ms."""
 
 
 @click.group()
@@ -62,6 +66,7 @@ def run_command(session: Session, name: str, dry_run: bool, as_json: bool) -> in
     if dry_run:
         return _show_plan(session, name, as_json)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.setswitchinterval(_SWITCH_S)
     with session.open_store() as store, JobProgress(session) as progress:
         result = run_job(store, job, on_progress=progress)
     if result.run is None:
