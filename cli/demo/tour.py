@@ -46,7 +46,7 @@ QUERY = """\
 SELECT kind, detail, round(effect, 2) AS effect,
        format('{{:.3g}}', e_value) AS e_value, subject[:36] AS subject
 FROM claims WHERE trace_id LIKE '{trace}%'
-ORDER BY kind, claims.e_value DESC"""
+ORDER BY kind, parent_claim_id IS NOT NULL, claims.e_value DESC"""
 ARRIVED = "SELECT count(*) FROM log_records WHERE event_name = 'gen_ai.evaluation.result' AND trace_id = ?"
 """The claims were in this store before they were sent to its collector; their log events come from nowhere else."""
 OWN_AGENT = """\
