@@ -52,15 +52,16 @@ def chat_spans(parent: Parent, exchanges: Iterable[Exchange]) -> list[Span]:
 
 
 def _chat_span(parent: Parent, exchange: Exchange, number: int) -> Span:
+    model = exchange.request.get("model")  # some APIs have it in the URL
     return Span(
         trace_id=parent.trace_id,
         span_id=SpanId(span_id_of("chat", parent.trace_id, parent.span_id, str(number))),
         parent_span_id=parent.span_id,
-        name=f"chat {exchange.request.get('model', '')}",
+        name=f"chat {model}" if model else "chat",
         kind=SpanKind.CLIENT,
         start_ns=exchange.stored.start_ns,
         end_ns=exchange.stored.end_ns,
-        attributes=_attributes(exchange),
+        attributes=_attributes(exchange) | ({"gen_ai.request.model": str(model)} if model else {}),
         resource=Resource(attributes={"service.name": parent.service}) if parent.service else RESOURCE,
         scope=RUN_SCOPE if parent.service else SCOPE,
     )
@@ -74,7 +75,6 @@ def _attributes(exchange: Exchange) -> dict[str, AnyValue]:
     return {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": exchange.provider,
-        "gen_ai.request.model": str(exchange.request.get("model", "")),
         "gen_ai.output.messages": json.dumps(said, ensure_ascii=False),
         names.RECORD_REQUEST: json.dumps(dict(exchange.request), ensure_ascii=False),
         **{f"gen_ai.usage.{k}": v for k, v in usage.items() if k in ("input_tokens", "output_tokens")},
