@@ -119,6 +119,7 @@ def finding_span(finding: Finding, *, time_ns: int) -> Span:
         claim_id=finding.id, name=EVALUATION_NAMES["cause"], score=finding.effect, label=finding.verdict.value,
         explanation=explain(finding),
     )  # fmt: skip
+    model = _only(cases, lambda case: str(case.request.get("model", "")))
     attributes: dict[str, AnyValue] = {
         **evaluation.attributes,
         names.KIND: names.KIND_CLAIM,
@@ -138,7 +139,7 @@ def finding_span(finding: Finding, *, time_ns: int) -> Span:
         names.CLAIM_E_VALUE: from_log(finding.source.log_e),
         names.CLAIM_ALPHA: finding.source.level,
         names.TARGET: _only(cases, lambda case: case.target.spec),
-        "gen_ai.request.model": _only(cases, lambda case: str(case.request.get("model", ""))),
+        **({"gen_ai.request.model": model} if model else {}),
     }
     origins = (case.origin for case in cases)
     return Span(
