@@ -51,9 +51,12 @@ def _course(study: Study) -> Steps[Stop]:
         base = study.ledger.baseline
         study.notes.append(f"the decision happened in {base.target} of {base.draws} samples: too rare to explain")
         return Stop.RARE
-    yield from Search(study).run()
+    is_unproven = yield from Search(study).run()
     rest = study.pool - study.claimed
-    if rest and not study.is_explained and study.believe(rest, ANY_CAUSE).shapes[Shape.NONE] < _SETTLED:
+    if is_unproven and not study.is_explained:
+        # Nothing is sought in all pieces together then: that would blame the whole for what one of them seems to do.
+        study.open.append("what looks like the cause has too small an effect to be proven with this many samples")
+    elif rest and not study.is_explained and study.believe(rest, ANY_CAUSE).shapes[Shape.NONE] < _SETTLED:
         yield from explain_together(study, rest, ANY_CAUSE)
     if study.options.full or not study.claims:
         yield from _claim_required(study)

@@ -17,8 +17,8 @@ from .ledger import NOTHING, Ledger, Steps
 from .problem import Options, Tally
 from .result import Claim, Kind, Nominated
 
-_PATIENCE: Final = 24
-_PATIENCE_UNSTABLE: Final = 45
+_PATIENCE: Final = 40
+_PATIENCE_UNSTABLE: Final = 120
 """Most draws of a nominated removal, for a stable decision and for one below a rate of 0.8."""
 _ROUND_LIMIT: Final = 8
 """Most draws of either side that one round of confirmation asks for."""

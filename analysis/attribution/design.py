@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from .likelihood import DOSE_SLOPES, dose_rate
+from .likelihood import DOSE_SLOPES, misfit, shifted
 from .posterior import Belief
 from .structures import Array, Mask, Shape
 
@@ -66,13 +66,13 @@ def choose_halves(belief: Belief, *, size: int, rng: np.random.Generator) -> lis
 def _hit_chances(belief: Belief, candidates: Mask) -> Array:
     """Returns float[n_candidates, n_structures]: the rate of the decision for each removal under each structure."""
     structures = belief.sample(_STRUCTURES)
-    endings = structures.endings(candidates).astype(np.float64)
-    rates = belief.base_rate * (1 - endings * (1 - belief.residual))
-    dose = dose_rate(belief.base_rate, candidates.mean(axis=1), DOSE_SLOPES[1])
-    rates[:, structures.shape == Shape.DIFFUSE] = dose[:, None]
-    covered = candidates.mean(axis=1) ** 3
-    rates[:, structures.shape == Shape.MANY] = (belief.base_rate * (1 - covered * (1 - belief.residual)))[:, None]
-    return rates
+    share = candidates.mean(axis=1)[:, None]
+    ended = structures.endings(candidates).astype(np.float64)
+    ended[:, structures.shape == Shape.MANY] = share**3
+    rates = shifted(belief.base_rate * (1 - ended * (1 - belief.residual)), belief.rise * share)
+    rates[:, structures.shape == Shape.DIFFUSE] = shifted(belief.base_rate, -DOSE_SLOPES[1] * share)
+    odd = misfit(share)
+    return (1 - odd) * rates + odd / 2
 
 
 def _information(joint: Array, hit: Array) -> Array:

@@ -1,8 +1,9 @@
 """What the draws so far say about the pieces of a pool: a posterior over small causal structures.
 
-Two channels are kept apart. *Pushes*: an exact posterior over structures of at most two pieces (`structures`), with the
-share of the rate that survives a removal as a common unknown. *Required inputs*: an independent chance per piece, by
-belief propagation on the outcomes where the model asked. Each channel discounts tests that the other explains.
+Two channels are kept apart. *Pushes*: a posterior over structures (`structures`), exact for those of at most two
+pieces, by belief propagation for sets of any size, with how much of the rate survives a removal as a common unknown
+(`evidence`). *Required inputs*: an independent chance per piece, by belief propagation on the outcomes where the model
+asked. Each channel discounts tests that the other explains.
 """
 
 from collections.abc import Mapping
@@ -10,32 +11,35 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import logsumexp
 
-from .likelihood import DOSE_SLOPES, Outcomes, dose_rate
+from .evidence import RESIDUALS, RISES, Evidence, weigh
+from .likelihood import Outcomes
+from .pairs import pair_logs, pair_positions
 from .problem import Tally
-from .propagation import group_marginals
-from .structures import Array, Sample, Shape
+from .propagation import group_posterior
+from .structures import Array, Layout, Sample, Shape
 
-_RESIDUALS: Final = np.array([0.02, 0.1, 0.3, 0.45])
-_LOG_RESIDUAL_WEIGHTS: Final = np.log(np.array([0.4, 0.25, 0.25, 0.1]))
 _SHAPES: Final = {
     Shape.DIFFUSE: 0.06,
     Shape.MANY: 0.05,
-    Shape.SINGLE: 0.50,
+    Shape.SINGLE: 0.42,
     Shape.EITHER: 0.13,
     Shape.BOTH: 0.13,
     Shape.MASKED: 0.15,
+    Shape.SEVERAL: 0.08,
 }
 """Prior shares of the shapes, given that there is a cause in the pool."""
+_LOG_MASKED_UNSTABLE: Final = np.log(0.25)
 _MASKED_ABOVE: Final = 0.7
 """Suppressors are hard to see through the noise of a less stable decision; looking for them there wastes draws."""
 _IS_REQUIRED: Final = 0.5
 _MANY: Final = 5
 """Fewer leaves than this are not many."""
-_PAIR_LIMIT: Final = 120
-"""Pairs are formed of the most suspicious leaves only, so that the cost stays bounded for long contexts."""
+_NEEDED: Final = 3.0
+"""How many pieces are needed where each of several is, a priori."""
+_MOST_NEEDED: Final = 0.35
+_ASSUMED: Final = 0.1
+"""Residual by which a push explains a test before the required inputs are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +77,13 @@ class Belief:
     residual: float
     """Expected share of the base rate that survives the removal of the cause."""
     base_rate: float
+    rise: float
+    """Expected rise of the log-odds of the decision from nothing to everything removed, whatever the cause."""
+    several: Array
+    """float[n_pool]: chance that the leaf is needed, given that each of several is."""
+    layout: Layout
     cumulative: Array
-    """Cumulative probabilities of the structures, in the order of `code`; for sampling."""
-    pair_positions: NDArray[np.int64]
-    """Positions in the pool of the leaves that pairs are made of."""
+    """Cumulative probabilities of the structures, in the order of `layout`; for sampling."""
 
     @property
     def free(self) -> frozenset[int]:
@@ -87,7 +94,7 @@ class Belief:
         """Returns `size` structures by systematic sampling, which needs no random numbers."""
         points = (np.arange(size) + 0.5) / size * self.cumulative[-1]
         index = np.searchsorted(self.cumulative, points)
-        return _decode(index, len(self.pool), self.pair_positions)
+        return self.layout.decode(index, self.several)
 
 
 def update(prior: PoolPrior, tests: Mapping[frozenset[int], Tally], *, baseline: Tally, base_rate: float) -> Belief:
@@ -99,157 +106,105 @@ def update(prior: PoolPrior, tests: Mapping[frozenset[int], Tally], *, baseline:
         members[row, [position[leaf] for leaf in removal]] = 1
     outcomes = Outcomes.of([tally for _, tally in inside], baseline=baseline, base_rate=base_rate)
     required = _required(prior, members, outcomes)
-    return _structures(prior, members, outcomes, required)
+    evidence = weigh(members, outcomes, required=required, weights=prior.weights)
+    return _structures(prior, evidence, required, base_rate)
 
 
 def _required(prior: PoolPrior, members: Array, outcomes: Outcomes) -> Array:
     """Returns float[n_pool], the chance that each leaf is a required input."""
     pushed = np.minimum(0.5, members @ (prior.any_cause * prior.weights))
     without = np.logaddexp(
-        np.log1p(-pushed) + outcomes.log_plain(), np.log(np.maximum(pushed, 1e-9)) + outcomes.log_pushed(_RESIDUALS[1])
+        np.log1p(-pushed) + outcomes.log_plain(), np.log(np.maximum(pushed, 1e-9)) + outcomes.log_pushed(_ASSUMED)
     )
     ratio = outcomes.soften(without) - outcomes.soften(outcomes.log_required())
-    return group_marginals(prior.required, members, ratio)
+    return group_posterior(prior.required, members, ratio)[0]
 
 
-def _log_ratios(prior: PoolPrior, members: Array, outcomes: Outcomes, required: Array) -> tuple[Array, Array, float]:
-    """Returns how much each test speaks for a set that ends it, and all for a diffuse cause and for many copies.
-
-    Shapes: float[n_residuals, n_tests], float[n_slopes] and a number; all relative to "nothing in the set matters".
-    """
-    clear = np.exp(members @ np.log1p(-np.minimum(required, 1 - 1e-6)))
-    asked = np.log(np.maximum(1 - clear, 1e-9)) + outcomes.log_required()
-
-    def mixed(log: Array) -> Array:
-        return outcomes.soften(np.logaddexp(np.log(clear) + log, asked))
-
-    plain = mixed(outcomes.log_plain())
-    pushed = np.array([mixed(outcomes.log_pushed(r)) - plain for r in _RESIDUALS])
-    share = members.mean(axis=1)
-    rates = (dose_rate(outcomes.base_rate, share, slope) for slope in DOSE_SLOPES)
-    doses = [mixed(outcomes.log_rate(rate)) - plain for rate in rates]
-    # Three copies in unknown places all lie in a set of weight w with chance w^3; tests are taken as independent.
-    covered = np.minimum(members @ prior.weights, 1 - 1e-6) ** 3
-    many = np.log1p(covered * np.expm1(np.minimum(pushed[1], 50.0)))
-    return pushed, np.array([dose.sum() for dose in doses]), float(many.sum())
-
-
-def _structures(prior: PoolPrior, members: Array, outcomes: Outcomes, required: Array) -> Belief:
-    pushed, dose, many = _log_ratios(prior, members, outcomes, required)
+def _structures(prior: PoolPrior, evidence: Evidence, required: Array, base_rate: float) -> Belief:
     n = len(prior.pool)
     log_weights = np.log(prior.weights)
-    single_each = log_weights + pushed @ members + _LOG_RESIDUAL_WEIGHTS[:, None]
-    single = logsumexp(single_each, axis=0)
-    pairs = _pair_positions(single, pushed, members)
-    either, both, masked = _pair_logs(log_weights[pairs], pushed, members[:, pairs])
-    cause = np.log(prior.any_cause)
-    masked_share = _SHAPES[Shape.MASKED] * (1.0 if outcomes.base_rate > _MASKED_ABOVE else 0.25)
-    logs = np.concatenate(
-        [
-            [np.log1p(-prior.any_cause)],
-            [cause + np.log(_SHAPES[Shape.DIFFUSE]) + logsumexp(dose) - np.log(len(dose)) if n >= _MANY else -np.inf],
-            [cause + np.log(_SHAPES[Shape.MANY]) + many if n >= _MANY else -np.inf],
-            cause + np.log(_SHAPES[Shape.SINGLE]) + single,
-            cause + np.log(_SHAPES[Shape.EITHER]) + either,
-            cause + np.log(_SHAPES[Shape.BOTH]) + both,
-            cause + np.log(masked_share) + masked,
-        ]
-    )
-    chances = np.exp(logs - logs.max())
+    by_setting = evidence.settings[..., None] + evidence.ended @ evidence.members + log_weights
+    single = np.logaddexp.reduce(by_setting, axis=(0, 1))
+    layout = Layout(leaves=n, pairs=pair_positions(single, evidence))
+    either, both, masked = pair_logs(log_weights[layout.pairs], evidence.members[:, layout.pairs], evidence)
+    several, log_several = _several(prior, evidence)
+    logs = {
+        Shape.DIFFUSE: np.array([evidence.diffuse if n >= _MANY else -np.inf]),
+        Shape.MANY: np.array([evidence.many if n >= _MANY else -np.inf]),
+        Shape.SINGLE: single,
+        Shape.EITHER: either,
+        Shape.BOTH: both,
+        Shape.MASKED: masked + (0.0 if base_rate > _MASKED_ABOVE else _LOG_MASKED_UNSTABLE),
+        Shape.SEVERAL: np.array([log_several]),
+    }
+    cause = [np.log(prior.any_cause) + np.log(_SHAPES[shape]) + log for shape, log in logs.items()]
+    joint = np.concatenate([[np.log1p(-prior.any_cause) + evidence.none], *cause])
+    chances = np.exp(joint - joint.max())
     chances /= chances.sum()
-    residual = float(np.exp(logsumexp(single_each, axis=1) - logsumexp(single_each)) @ _RESIDUALS)
-    return _summary(prior, chances, pairs, required, residual, outcomes.base_rate, n)
+    settings = np.exp(np.logaddexp.reduce(by_setting, axis=2) - np.logaddexp.reduce(single))
+    return _summary(
+        prior,
+        layout,
+        chances,
+        required=required,
+        several=several,
+        residual=float(settings.sum(axis=0) @ RESIDUALS),
+        rise=float(settings.sum(axis=1) @ RISES),
+        base_rate=base_rate,
+    )
 
 
-def _pair_positions(single: Array, pushed: Array, members: Array) -> NDArray[np.int64]:
-    """Returns the ascending positions of the leaves that pairs are made of."""
-    if len(single) <= _PAIR_LIMIT:
-        return np.arange(len(single))
-    # Redundant leaves look innocent alone, but they sit in every set that ended the decision.
-    blamed = np.maximum(pushed[1], 0) @ members + 0.2 * (single - single.max())
-    return np.sort(np.argsort(-blamed, kind="stable")[:_PAIR_LIMIT])
-
-
-def _pair_logs(log_weights: Array, pushed: Array, members: Array) -> tuple[Array, Array, Array]:
-    """Returns log prior + log-likelihood of the pairs: either and both by upper triangle, masked as a full square."""
-    m = len(log_weights)
-    if m < 2:
-        return np.zeros(0), np.zeros(0), np.full(m * m, -np.inf)
-    upper = np.triu_indices(m, 1)
-    prior = (log_weights[:, None] + log_weights[None, :])[upper] + np.log(2)
-    either, both, masked = [], [], []
-    for weight, ratio in zip(_LOG_RESIDUAL_WEIGHTS, pushed, strict=True):
-        together = (members * ratio[:, None]).T @ members
-        alone = np.diag(together)
-        either.append(weight + prior + together[upper])
-        both.append(weight + prior + (alone[:, None] + alone[None, :] - together)[upper])
-        masked.append(weight + log_weights[:, None] - np.log(m - 1) + alone[:, None] - together)
-    full = logsumexp(masked, axis=0)
-    np.fill_diagonal(full, -np.inf)
-    return logsumexp(either, axis=0), logsumexp(both, axis=0), full.ravel()
+def _several(prior: PoolPrior, evidence: Evidence) -> tuple[Array, float]:
+    """Returns the chance of each leaf where each of several is needed, and the log-likelihood of that."""
+    expected = np.minimum(_MOST_NEEDED, _NEEDED * prior.weights)
+    log_nobody = float(np.log1p(-expected).sum())
+    by_rise, logs = [], []
+    for ended, settings in zip(evidence.ended, evidence.settings, strict=True):
+        plain = np.logaddexp.reduce(settings)
+        ratio = -np.logaddexp.reduce(ended + (settings - plain)[:, None], axis=0)
+        chances, log = group_posterior(expected, evidence.members, ratio)
+        somebody = max(1e-9, -np.expm1(min(0.0, log_nobody - log)))
+        by_rise.append(np.minimum(chances / somebody, 1.0))
+        logs.append(plain + log + np.log(somebody) - np.log(-np.expm1(log_nobody)))
+    total = np.logaddexp.reduce(logs)
+    return np.exp(logs - total) @ np.array(by_rise), float(total)
 
 
 def _summary(
     prior: PoolPrior,
+    layout: Layout,
     chances: Array,
-    pairs: NDArray[np.int64],
+    *,
     required: Array,
+    several: Array,
     residual: float,
+    rise: float,
     base_rate: float,
-    n: int,
 ) -> Belief:
-    m = len(pairs)
-    upper = np.triu_indices(m, 1)
-    triangle = len(upper[0])
-    cuts = np.cumsum([3, n, triangle, triangle])
-    _, single, either, both, masked = np.split(chances, cuts)[0:5]
-    square = masked.reshape(m, m)
-    necessary, involved = single.copy(), single.copy()
+    parts, pairs, upper, m = layout.split(chances), layout.pairs, layout.upper, len(layout.pairs)
+    either, both, square = parts[Shape.EITHER], parts[Shape.BOTH], parts[Shape.MASKED].reshape(m, m)
+    necessary = parts[Shape.SINGLE] + parts[Shape.SEVERAL] * several
+    involved = necessary.copy()
     both_each = np.bincount(upper[0], both, m) + np.bincount(upper[1], both, m)
     either_each = np.bincount(upper[0], either, m) + np.bincount(upper[1], either, m)
     necessary[pairs] += both_each + square.sum(axis=1)
     involved[pairs] += both_each + either_each + square.sum(axis=1) + square.sum(axis=0)
-    best = int(np.argmax(either)) if triangle else 0
+    best = int(np.argmax(either)) if len(either) else 0
     top = int(np.argmax(necessary[pairs]))
     mask = int(np.argmax(square[top])) if m else 0
     return Belief(
         pool=prior.pool,
-        shapes={
-            Shape.NONE: float(chances[0]),
-            Shape.DIFFUSE: float(chances[1]),
-            Shape.MANY: float(chances[2]),
-            Shape.SINGLE: float(single.sum()),
-            Shape.EITHER: float(either.sum()),
-            Shape.BOTH: float(both.sum()),
-            Shape.MASKED: float(square.sum()),
-        },
+        shapes={shape: float(part.sum()) for shape, part in parts.items()},
         necessary=necessary,
         involved=involved,
         required=required,
-        best_pair=(prior.pool[pairs[upper[0][best]]], prior.pool[pairs[upper[1][best]]]) if triangle else (0, 0),
-        best_pair_chance=float(either[best]) if triangle else 0.0,
+        best_pair=(prior.pool[pairs[upper[0][best]]], prior.pool[pairs[upper[1][best]]]) if len(either) else (0, 0),
+        best_pair_chance=float(either[best]) if len(either) else 0.0,
         suppressor=(prior.pool[pairs[mask]], float(square[top, mask])),
         residual=residual,
+        rise=rise,
         base_rate=base_rate,
+        several=several,
+        layout=layout,
         cumulative=np.cumsum(chances),
-        pair_positions=pairs,
     )
-
-
-def _decode(index: NDArray[np.int64], n: int, pairs: NDArray[np.int64]) -> Sample:
-    """Turns indices into the vector of structures back into shapes and positions."""
-    m = len(pairs)
-    upper = np.triu_indices(m, 1)
-    triangle = len(upper[0])
-    starts = np.array([0, 1, 2, 3, 3 + n, 3 + n + triangle, 3 + n + 2 * triangle])
-    shape = np.searchsorted(starts, index, side="right") - 1
-    offset = index - starts[shape]
-    first, second = np.zeros_like(index), np.zeros_like(index)
-    single = shape == Shape.SINGLE
-    first[single] = offset[single]
-    for paired in (Shape.EITHER, Shape.BOTH):
-        where = shape == paired
-        first[where], second[where] = pairs[upper[0][offset[where]]], pairs[upper[1][offset[where]]]
-    where = shape == Shape.MASKED
-    first[where], second[where] = pairs[offset[where] // m], pairs[offset[where] % m]
-    return Sample(shape=shape, first=first, second=second)

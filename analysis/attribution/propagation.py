@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 Array = NDArray[np.float64]
 
@@ -11,8 +12,10 @@ _LIMIT = 12.0
 """Largest log-odds that one test may contribute."""
 
 
-def group_marginals(prior: Array, members: Array, log_ratio: Array) -> Array:
-    """Returns float[n_items], the posterior chance that each item is positive.
+def group_posterior(prior: Array, members: Array, log_ratio: Array) -> tuple[Array, float]:
+    """Returns the posterior chance that each item is positive (float[n_items]), and the log-likelihood of the tests.
+
+    The log-likelihood is relative to no item being positive, by Bethe's approximation from the same messages.
 
     Args:
         prior: float[n_items] in (0, 1), independent.
@@ -29,5 +32,20 @@ def group_marginals(prior: Array, members: Array, log_ratio: Array) -> Array:
         # With this item positive the test reacts; with it negative the others decide.
         fresh = -np.log(others_negative * ratio + 1 - others_negative) * members
         messages = _DAMPING * messages + (1 - _DAMPING) * np.clip(fresh, -_LIMIT, _LIMIT)
-    marginals: Array = 1 / (1 + np.exp(-(prior_odds + messages.sum(axis=0))))
-    return marginals
+    marginals = expit(prior_odds + messages.sum(axis=0))
+    return marginals, _log_likelihood(prior, members, messages, ratio)
+
+
+def _log_likelihood(prior: Array, members: Array, messages: Array, ratio: Array) -> float:
+    """Returns Bethe's log-likelihood: that of the items and of the tests, less that of what they tell each other."""
+    prior_odds = np.log(prior) - np.log1p(-prior)
+    cavity = prior_odds + messages.sum(axis=0) - messages
+    negative, positive = -np.logaddexp(0.0, messages), -np.logaddexp(0.0, -messages)
+    log_cavity = -np.logaddexp(0.0, cavity)
+    items = np.logaddexp(
+        np.log1p(-prior) + (negative * members).sum(axis=0), np.log(prior) + (positive * members).sum(axis=0)
+    )
+    nobody = np.exp((log_cavity * members).sum(axis=1))
+    tests = np.log(nobody + (1 - nobody) / ratio[:, 0])
+    told = np.logaddexp(log_cavity + negative, cavity + log_cavity + positive) * members
+    return float(items.sum() + tests.sum() - told.sum())

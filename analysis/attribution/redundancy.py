@@ -12,7 +12,7 @@ import numpy as np
 from .confirm import confirm
 from .kinds import with_members
 from .ledger import Steps
-from .propagation import group_marginals
+from .propagation import group_posterior
 from .result import Claim, Kind
 from .structures import Array, Shape
 from .study import Study
@@ -71,7 +71,7 @@ def sufficiency(study: Study, order: tuple[int, ...]) -> Array:
         kept.append(row)
         ratios.append(tally.target * np.log(floor / base) + misses * np.log((1 - floor) / (1 - base)))
     prior = np.minimum(0.5, _COPIES_EXPECTED * study.prior(frozenset(order), 0.5).weights)
-    return group_marginals(prior, np.array(kept).reshape(-1, len(order)), np.array(ratios))
+    return group_posterior(prior, np.array(kept).reshape(-1, len(order)), np.array(ratios))[0]
 
 
 def _is_complete(order: tuple[int, ...], chances: Array, members: frozenset[int]) -> bool:

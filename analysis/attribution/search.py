@@ -39,7 +39,7 @@ _DOUBT: Final = 0.15
 _DOUBT_PAIR: Final = 0.4
 """Below this a nominated leaf or pair is given up."""
 _NONE_LEFT: Final = 0.08
-_NONE_LEFT_UNSTABLE: Final = 0.2
+_NONE_LEFT_UNSTABLE: Final = 0.25
 _NONE_LEFT_THOROUGH: Final = 0.04
 """When a cause in the pool is less likely than this, the search ends: sooner where each draw says little."""
 _SPREAD: Final = 0.6
@@ -74,11 +74,13 @@ class Search:
         self._trials: dict[frozenset[int], Trial] = {}
         self._given_up: set[frozenset[int]] = set()
 
-    def run(self) -> Steps[None]:
-        """Draws until nothing more is to be found."""
+    def run(self) -> Steps[bool]:
+        """Draws until nothing more is to be found; returns whether it ends with a cause that it could not prove."""
         while wishes := self._wishes():
             yield from self._study.ledger.draw(wishes | Counter(self._study.baseline_wishes()))
             self._settle()
+        rest = self._study.pool - self._study.claimed
+        return bool(rest) and self._is_unproven(self._believe(rest, further=self._study.is_explained))
 
     @property
     def _is_extra(self) -> bool:
@@ -101,27 +103,38 @@ class Search:
             return wishes
         belief = self._believe(pool, further=study.is_explained)
         if not self._is_spent:
-            self._nominate(belief)
+            wishes |= self._nominate(belief)
         for trial in self._trials.values():
             starts = not study.docket.fresh(trial.nomination).draws
             wishes |= Counter(study.docket.plan(trial.nomination)) | Counter(trial.aside if starts else {})
         return wishes if self._is_spent else wishes | self._explore(belief)
 
-    def _nominate(self, belief: Belief) -> None:
-        """Puts the leaves and the redundant pair that are likely enough to the test."""
+    def _nominate(self, belief: Belief) -> Counter[frozenset[int]]:
+        """Puts the leaves and the redundant pair that are likely enough to the test.
+
+        Returns draws wanted before: where one member of a pair alone ends the decision, the pair is not redundant.
+        """
+        looks = Counter[frozenset[int]]()
         for suspect in _suspects(belief):
             if suspect in self._given_up or suspect & self._tried():
                 continue
+            if missing := self._unseen_members(suspect):
+                looks |= missing
+                continue
             suppressor = _suppressor(belief) if len(suspect) == 1 else frozenset[int]()
             rest = belief.free - suspect
-            if len(suspect) > 1:
-                aside = {suspect - {leaf}: _ASIDE for leaf in suspect}
-            elif suppressor:
+            if suppressor:
                 aside = {suspect | suppressor: _ASIDE}
             else:
-                aside = {rest: 1} if rest and not self._study.is_explained else {}
+                aside = {rest: 1} if len(suspect) == 1 and rest and not self._study.is_explained else {}
             nomination = self._study.docket.nominate(suspect)
             self._trials[suspect] = Trial(nomination=nomination, aside=aside, suppressor=suppressor)
+        return looks
+
+    def _unseen_members(self, suspect: frozenset[int]) -> Counter[frozenset[int]]:
+        """Returns the draws still missing of what remains of a pair when one member stays."""
+        members = [frozenset([leaf]) for leaf in sorted(suspect)] if len(suspect) > 1 else []
+        return +Counter({member: _ASIDE - self._study.ledger.tally(member).draws for member in members})
 
     def _tried(self) -> frozenset[int]:
         return frozenset[int]().union(*self._trials)
@@ -136,9 +149,13 @@ class Search:
             belief, further, size = self._believe(rest, further=True), True, 1
         elif belief.shapes[Shape.DIFFUSE] + belief.shapes[Shape.MANY] > _SPREAD:
             return missing_doses(self._study, belief.free) if belief.shapes[Shape.DIFFUSE] > 0.5 else Counter()
-        if _chance_left(belief, further=further) < _negligible(self._study):
+        if self._is_unproven(belief) or _chance_left(belief, further=further) < _negligible(self._study):
             return Counter()
         return Counter(choose_removals(belief, size=size, rng=self._study.rng))
+
+    def _is_unproven(self, belief: Belief) -> bool:
+        """Whether what looks like the cause was given up for want of evidence: exploring would not add any."""
+        return any(suspect in self._given_up for suspect in _suspects(belief))
 
     def _settle(self) -> None:
         """Claims what holds and gives up what has lost its chance of proof or the belief of the search."""
@@ -180,7 +197,7 @@ def _is_doubted(belief: Belief, suspect: frozenset[int]) -> bool:
 def _chance_left(belief: Belief, *, further: bool) -> float:
     """Returns the chance that the pool holds what is looked for; beside a cause that is another needed piece."""
     if further:
-        return belief.shapes[Shape.SINGLE] + belief.shapes[Shape.BOTH]
+        return belief.shapes[Shape.SINGLE] + belief.shapes[Shape.BOTH] + belief.shapes[Shape.SEVERAL]
     return 1 - belief.shapes[Shape.NONE]
 
 

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -6,7 +8,7 @@ from whyspan.analysis.attribution.ledger import BudgetEnded, Ledger
 from whyspan.analysis.attribution.posterior import Belief, PoolPrior, update
 from whyspan.analysis.attribution.priors import share_out, suspicion_weights
 from whyspan.analysis.attribution.problem import Leaf, Options, Role, Tally
-from whyspan.analysis.attribution.propagation import group_marginals
+from whyspan.analysis.attribution.propagation import group_posterior
 from whyspan.analysis.attribution.structures import Shape
 
 BASELINE = Tally(target=9, other=1)
@@ -68,11 +70,25 @@ def test_sets_of_one_round_differ_and_stay_in_the_pool() -> None:
     assert all(removal <= frozenset(range(32)) for removal in removals)
 
 
-def test_group_marginals_find_the_positive() -> None:
+def test_group_tests_find_the_positive() -> None:
     members = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [0, 1, 1, 1]], dtype=float)
-    marginals = group_marginals(np.full(4, 0.2), members, np.array([-4.0, -4.0, 4.0]))
+    marginals, _ = group_posterior(np.full(4, 0.2), members, np.array([-4.0, -4.0, 4.0]))
     assert marginals.argmax() == 0
     assert marginals[0] > 0.9
+
+
+def test_group_tests_agree_with_counting_every_set() -> None:
+    rng = np.random.default_rng(7)
+    prior = rng.uniform(0.05, 0.4, 8)
+    members = (rng.random((7, 8)) < 0.4).astype(float)
+    ratio = rng.choice([-2.0, 2.0], size=7)
+    total, positive = 0.0, np.zeros(8)
+    for items in map(np.array, itertools.product([0, 1], repeat=8)):
+        weight = np.prod(np.where(items, prior, 1 - prior)) * np.exp(-ratio[members @ items > 0].sum())
+        total, positive = total + weight, positive + weight * items
+    marginals, log = group_posterior(prior, members, ratio)
+    assert marginals == pytest.approx(positive / total, abs=0.1)
+    assert log == pytest.approx(np.log(total), abs=0.3)
 
 
 def test_a_round_is_cut_from_its_end_when_the_budget_is_short() -> None:

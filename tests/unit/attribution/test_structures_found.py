@@ -140,3 +140,39 @@ def test_a_few_leaves_that_all_matter_are_not_called_diffuse(make_leaves: Make, 
     result, _ = attribute_rate(make_leaves(3), lambda removed: 0.95 - 0.3 * len(removed))
     assert all(claim.kind is not Kind.DIFFUSE for claim in result.claims)
     assert result.draws <= Options().budget
+
+
+def test_a_decision_that_comes_back_when_little_is_left_is_explained(make_leaves: Make, attribute_rate: Runner) -> None:
+    def rate(removed: frozenset[int]) -> float:
+        return 0.95 if 7 not in removed else 0.1 + 0.85 * (len(removed) / 20) ** 2
+
+    named = 0
+    for seed in range(10):
+        result, _ = attribute_rate(make_leaves(20), rate, seed=seed, options=Options(seed=seed))
+        named += result.headline is not None and result.headline.removal == {7}
+    assert named >= 9
+
+
+def test_a_piece_with_a_large_effect_alone_is_no_copy(make_leaves: Make, attribute_rate: Runner) -> None:
+    def rate(removed: frozenset[int]) -> float:
+        return 0.95 / (1 + 4.0 * (4 in removed) + 0.2 * (9 in removed)) * (0.2 if {4, 9} <= removed else 1.0)
+
+    copies, named = 0, 0
+    for seed in range(10):
+        result, _ = attribute_rate(make_leaves(14), rate, seed=seed, options=Options(seed=seed))
+        copies += any(claim.kind is Kind.REDUNDANT for claim in result.claims)
+        named += result.headline is not None and result.headline.removal == {4}
+    assert copies == 0
+    assert named >= 9
+
+
+def test_a_suspect_that_cannot_be_proven_is_left_open(make_leaves: Make, attribute_rate: Runner) -> None:
+    unresolved = []
+    for seed in range(8):
+        result, _ = attribute_rate(
+            make_leaves(8), lambda removed: 0.35 if 2 in removed else 0.6, seed=seed, options=Options(seed=seed)
+        )
+        assert all(2 in claim.removal for claim in result.claims)
+        unresolved += [result] if result.stop is Stop.UNRESOLVED else []
+    assert unresolved
+    assert all(result.open and not result.claims for result in unresolved)
