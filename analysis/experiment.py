@@ -6,7 +6,7 @@ is why a stopped experiment continues for free.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -81,6 +81,8 @@ class Experiment:
     """Watches whether the model stays the same."""
     _ordered: int = 0
     _used: dict[str, int] = field(default_factory=dict)
+    _before: Mapping[str, int] = field(default_factory=dict)
+    """Of an experiment that is done again: request digest → the first index that it had not come to."""
     _trials: list[Trial] = field(default_factory=list)
 
     async def draw(self, intervention: Intervention, count: int, *, request: Body | None = None) -> tuple[Outcome, ...]:
@@ -89,10 +91,11 @@ class Experiment:
         `request` is the edited request where the caller has it already.
         """
         body = intervention.apply(self.case).request if request is None else request
-        count = count if self.cap is None else min(count, self.cap - self._ordered)
-        self._ordered += count
         key = digest(body)
         first = self._used.get(key, STREAMS[self.stream])
+        drawn_before = max(0, self._before.get(key, first) - first)
+        count = count if self.cap is None else min(count, drawn_before + self.cap - self._ordered)
+        self._ordered += max(0, count - drawn_before)
         self._used[key] = first + count
         identity = intervention_id(intervention)
         found = await self.engine.sample(body, first, count)
@@ -139,10 +142,14 @@ class Experiment:
         return tuple(task.result() for task in tasks)
 
     def again(self) -> "Experiment":
-        """Returns the same experiment from its first sample on: what was drawn comes again, and is not paid for."""
+        """Returns the same experiment from its first sample on: what was drawn comes again, and is not paid for.
+
+        Both share the cap: what is drawn again does not count against it a second time.
+        """
         return Experiment(
-            case=self.case, engine=self.engine, stream=self.stream, progress=self.progress, record=self.record
-        )
+            case=self.case, engine=self.engine, stream=self.stream, progress=self.progress, record=self.record,
+            cap=self.cap, _ordered=self._ordered, _before=self._used,
+        )  # fmt: skip
 
     def flush(self) -> None:
         """Hands over the trials that are still held."""

@@ -110,13 +110,16 @@ def fix(
         return asyncio.run(find_fixes(desk, desk.case(run, event), Options(), plan))
 
 
-async def find_fixes(desk: Desk, case: Case, options: Options, plan: FixPlan = PLAIN) -> FixReport:
+async def find_fixes(
+    desk: Desk, case: Case, options: Options, plan: FixPlan = PLAIN, *, why: WhyReport | None = None
+) -> FixReport:
     """Finds the cause (for free when `why` has just found it), then measures candidates.
 
-    All are measured on the failing case. The best go on to the same failure in other runs and to guard cases.
+    The report `why` spares the search. All are measured on the failing case. The best go on to the same failure in
+    other runs and to guard cases.
     """
     also = tuple({c.id: c for c in plan.also if c.id != case.id}.values())
-    why = await find_cause(desk, case, options)
+    why = why or await find_cause(desk, case, options)
     source = _source(why)
     cause = source.removal.texts if source else ()
     guards = (*plan.guards, *find_guards(desk, case, cause, also))

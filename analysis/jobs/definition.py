@@ -56,6 +56,8 @@ class Job:
     """Replays for each experiment on one decision, those known from before included."""
     samples: int = 40
     """Replays for `odds`."""
+    depth: int | None = None
+    """Links that `why` follows a cause back, as its option `--depth`; None: as many as that follows unless told."""
     concurrency: int = 8
     """Replays in flight at once, and decisions worked on at once."""
     model: str = ""
@@ -79,9 +81,10 @@ class Job:
 KINDS: dict[str, tuple[type, ...]] = {
     "select": (str,), "triage": (int,), "do": (list,), "limit": (int,), "budget": (int,), "budget_month": (int,),
     "max_cost": (int, float), "max_cost_month": (int, float), "per_decision": (int,), "samples": (int,),
-    "concurrency": (int,), "model": (str,), "model_fn": (str,), "base_url": (str,), "tests": (str,),
+    "depth": (int,), "concurrency": (int,), "model": (str,), "model_fn": (str,), "base_url": (str,), "tests": (str,),
     "to": (list,), "endpoint": (str,), "include_content": (bool,), "notify": (list,),
 }  # fmt: skip
+MAY_BE_ZERO = frozenset({"max_cost", "max_cost_month", "depth"})
 WORDS = {str: "text", int: "a whole number", float: "a number", list: "a list", bool: "true or false"}
 
 
@@ -131,7 +134,7 @@ def _check(where: str, key: str, value: Any) -> None:
     fits = is_number if kinds != (bool,) and kinds[0] is int else isinstance(value, kinds)
     if not fits or (is_number and not isinstance(value, kinds)):
         raise ConfigError(f"{where} {key} must be {WORDS[kinds[-1]]}, not {value!r}")
-    if is_number and value < (0 if kinds == (int, float) else 1):
+    if is_number and value < (0 if key in MAY_BE_ZERO else 1):
         raise ConfigError(f"{where} {key} cannot be {value}")
     if isinstance(value, list) and not all(isinstance(item, str) for item in value):
         raise ConfigError(f"{where} {key} must be a list of words, not {value!r}")

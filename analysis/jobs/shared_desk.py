@@ -1,14 +1,18 @@
 """A desk at which many decisions are worked on at once: one engine an endpoint, so that its limits hold for all of them
-together, and records that are written many at a time.
+together, records that are written many at a time, and one `why` at a time of any one request.
 """
 
+import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from ...ingest.spans import Span
+from ..canonical import digest
 from ..cases import Case
 from ..desk import Desk
+from ..experiment import Experiment
 from ..replay.engine import ReplayEngine
 from ..replay.reply_store import SqliteReplyStore
 from ..targets import ErrorTarget
@@ -22,6 +26,21 @@ class SharedDesk(Desk):
     """What is still to be written to the store."""
     _replies: SqliteReplyStore | None = None
     _engines: dict[tuple[str, bool], ReplayEngine] = field(default_factory=dict)
+    _turns: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+
+    @asynccontextmanager
+    async def experiment(self, case: Case, stream: str) -> AsyncIterator[Experiment]:
+        """Opens an experiment; one of `why` waits for another on the same request.
+
+        Chains of several decisions may lead to one earlier call: both ask for the same samples, and what the first has
+        paid for is free to the second only once it is answered. Nobody holds two of them, so nobody waits for ever.
+        """
+        if stream != "why":
+            async with super().experiment(case, stream) as experiment:
+                yield experiment
+            return
+        async with self._turns[digest(case.request)], super().experiment(case, stream) as experiment:
+            yield experiment
 
     @asynccontextmanager
     async def engine(self, case: Case) -> AsyncIterator[ReplayEngine]:

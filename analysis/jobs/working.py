@@ -24,7 +24,7 @@ from .ledger import Item, ItemStatus, Ledger, Run, RunStatus
 from .links import Known
 from .records import item_span
 from .shared_desk import SharedDesk
-from .steps import Worked, work_on
+from .steps import Worked, with_model, work_on
 
 FLUSH_S = 2.0
 """Between writes to the store, each of which costs as much as some hundred spans. What a killed run has not written is
@@ -145,7 +145,7 @@ class Work:
         """Returns the case of an item; None when it is dealt with by that: skipped, or like one that came before."""
         start_ns = time.time_ns()
         try:
-            case = self._with_model(freeze_decision(calls, item.decision))
+            case = with_model(self.job, freeze_decision(calls, item.decision))
         except (NotReplayableError, NotFoundError) as error:
             self._settle(item, ItemStatus.SKIPPED, {"note": error.message}, start_ns)
             return None
@@ -158,9 +158,6 @@ class Work:
             return None
         self._twins[loaded.case_id] = []
         return loaded
-
-    def _with_model(self, case: Case) -> Case:
-        return case.with_request({**case.request, "model": self.job.model}) if self.job.model else case
 
     async def _waves(self, queue: "asyncio.Queue[_Loaded | None]", slots: asyncio.Semaphore) -> None:
         size, is_last = 1, False

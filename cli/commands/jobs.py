@@ -106,13 +106,13 @@ def _show_plan(session: Session, name: str, as_json: bool) -> int:
     from ...analysis.jobs.choosing import choose_decisions
     from ...analysis.jobs.definition import find_job
     from ...analysis.jobs.runner import budget_of
+    from ...analysis.jobs.steps import most_replays
 
     job = find_job(name)
     with session.open_store() as store, _ledger(session) as ledger:
         decisions = choose_decisions(store, job, ledger).decisions
         budget = budget_of(job, None, ledger)
-    experiments = sum(step.value in ("why", "fix") for step in job.do) + ("fix" in job.do and "why" not in job.do)
-    most = len(decisions) * (experiments * job.per_decision + ("odds" in job.do) * job.samples)
+    most = len(decisions) * most_replays(job)
     plan = {"job": name, "decisions": len(decisions), "calls_at_most": min(most, budget.cap), "budget_left": budget.cap}
     if as_json:
         write_json({**plan, "selected": [{"trace_id": d.trace_id, "span_id": d.span_id} for d in decisions]})
@@ -266,6 +266,8 @@ def _words(outcome: dict[str, Any]) -> str:
         words.append("rate {rate:.2f} of {n}".format_map(outcome))
     if outcome.get("headline"):
         words.append("cause, effect {effect:+.2f}".format_map(outcome))
+        if chain := outcome.get("chain"):
+            words.append(f"chain of {len(chain['links'])}, end: {chain['end'].replace('_', ' ')}")
     elif outcome.get("stop"):
         words.append(outcome["stop"].replace("_", " "))
     words += [f"{key}: {outcome[key]}" for key in ("fix", "test") if outcome.get(key)]

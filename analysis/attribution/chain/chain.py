@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from ....ingest.calls import Json
+from ....ingest.errors import WhyspanError
 from ...cases import Case
 from ...claims import Claim
 from ...segments import Segment
@@ -82,6 +83,8 @@ class Chain:
     end: End
     note: str = ""
     """What stood in the way, where something did."""
+    failure: WhyspanError | None = None
+    """The error that ended it, where one did."""
     asked: Case | None = None
     """The earlier decision that was asked about last and gave no further link; None when none was."""
     alpha: float

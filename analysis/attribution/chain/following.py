@@ -10,7 +10,10 @@ What is *not* sampled: that a text came from a call is read from the trace (`sou
 through as a whole, so a chain is the conjunction of its links. That a call has no cause is no claim either.
 """
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from ....ingest.calls import ModelCall
 from ....ingest.errors import NotReplayableError, WhyspanError
@@ -28,6 +31,8 @@ from .chain import Chain, End, Link
 from .questions import clues_of, question_about
 from .sources import Source, Way, find_source, has_read, is_briefed
 
+Adapt: TypeAlias = Callable[[Case], Case]
+
 DEPTH = 3
 """Links that are followed unless told."""
 _MADE_IN_RUN = (Role.ASSISTANT, Role.CALL_ARGUMENTS, Role.TOOL)
@@ -43,15 +48,30 @@ _ENDS = {
 """What it means for a chain when an attribution stops without a headline."""
 
 
-async def find_chain(desk: Desk, case: Case, options: Options, *, depth: int = DEPTH, ask: bool = False) -> WhyReport:
+def as_recorded(case: Case) -> Case:
+    """Returns the case: earlier decisions are asked as they were recorded."""
+    return case
+
+
+async def find_chain(
+    desk: Desk, case: Case, options: Options, *, depth: int = DEPTH, ask: bool = False, adapt: Adapt = as_recorded
+) -> WhyReport:
     """Finds what caused a decision and, up to `depth` links back, what caused the cause; keeps the claims.
 
     Where there is something to follow, the decision itself is held to its share of alpha as well, for a few more
-    replays. The report has a chain when it has a headline that is not diffuse. For `ask` see `find_cause`.
+    replays. The report has a chain when it has a headline that is not diffuse and the run holds the decision. For `ask`
+    see `find_cause`; `adapt` is applied to each earlier decision before it is asked, as the caller has done to the case
+    itself: another model, say.
     """
     if depth == 0:
         return await find_cause(desk, case, options, ask=ask)
-    trail = _Trail(desk, case, options)
+    # In a job many chains are followed at once: none of them waits for what another one reads.
+    calls = await asyncio.to_thread(load_calls, desk.store, TraceId(case.origin.trace_id))
+    if all(call.span_id != case.origin.span_id for call in calls):
+        # Of a call that two tracers recorded only one span counts, or the case is from a file: there is no place in the
+        # run to look back from.
+        return await find_cause(desk, case, options, ask=ask)
+    trail = _Trail(desk, options, desk.overlays.apply(calls), adapt)
     try:
         return await trail.walk(case, depth=depth, ask=ask)
     finally:
@@ -66,10 +86,12 @@ def share(options: Options, number: int) -> Options:
 class _Trail:
     """A chain in the making: what is kept of it is valid whenever it is left."""
 
-    def __init__(self, desk: Desk, case: Case, options: Options) -> None:
+    def __init__(self, desk: Desk, options: Options, calls: list[ModelCall], adapt: Adapt) -> None:
         self._desk = desk
         self._options = options
-        self._calls = desk.overlays.apply(load_calls(desk.store, TraceId(case.origin.trace_id)))
+        self._calls = calls
+        self._adapt = adapt
+        self._failure: WhyspanError | None = None
         self._numbers = {str(call.span_id): n for n, call in enumerate(self._calls, 1)}
         self._clues: tuple[str, ...] = ()
         self._links: list[Link] = []
@@ -97,6 +119,7 @@ class _Trail:
             links=tuple(self._links),
             end=end,
             note=note,
+            failure=self._failure,
             asked=self._aside[-1].case if self._aside else None,
             alpha=self._options.alpha,
             replays=sum(r.attribution.draws for r in reports),
@@ -108,7 +131,7 @@ class _Trail:
         """Explains the decision, the stricter way when its cause can be followed; returns an end when it cannot."""
         async with self._desk.experiment(case, "why") as experiment:
             report = await explain(experiment, self._options, ask=ask)
-            link = self._link(report, judged="")
+            link = await self._link(report, judged="")
             if link is None:
                 self._aside.append(report)
                 return report, None
@@ -118,7 +141,7 @@ class _Trail:
                 firm = await explain(again, share(self._options, 0), ask=ask)
                 again.flush()
                 paid = report.paid + firm.paid
-                held = self._link(replace(firm, paid=paid), judged="")
+                held = await self._link(replace(firm, paid=paid), judged="")
                 link = held or replace(link, report=replace(report, paid=paid))
                 end = self._end_at(held) if held else _end_of(firm)
             self._links.append(link)
@@ -134,6 +157,7 @@ class _Trail:
             try:
                 end = await self._hop(link, link.source)
             except WhyspanError as error:
+                self._failure = error
                 kind = End.NOT_REPLAYABLE if isinstance(error, NotReplayableError) else End.FAILED
                 return kind, f"{error.message}; {error.hint}" if error.hint else error.message
             if end is not None:
@@ -142,7 +166,7 @@ class _Trail:
     async def _hop(self, link: Link, source: Source) -> End | None:
         """Explains the decision that a cause came from; returns an end when that gives no further link."""
         question = question_about(source, self._clues)
-        case = freeze(unfold(source.call, self._calls), question.target)
+        case = self._adapt(freeze(unfold(source.call, self._calls), question.target))
         is_result = source.way is Way.RESULT
         # What makes an agent read is mostly its task; a call leads on only when something in the run led to it.
         given = not is_result or is_briefed(source.call, self._calls)
@@ -150,7 +174,7 @@ class _Trail:
         async with self._desk.experiment(case, "why") as experiment:
             report = await explain(experiment, options)
         report = _under(report, link.claim)
-        found = self._link(report, judged=question.judged)
+        found = await self._link(report, judged=question.judged)
         if found is None or (is_result and self._end_at(found) is End.OUTSIDE):
             self._aside.append(report)
             end = _end_of(report)
@@ -158,23 +182,23 @@ class _Trail:
         self._links.append(found)
         return None
 
-    def _link(self, report: WhyReport, *, judged: str) -> Link | None:
+    async def _link(self, report: WhyReport, *, judged: str) -> Link | None:
         """Returns the link of a report; None when it names no cause to follow."""
         cause, claim = report.attribution.headline, report.headline
         if cause is None or claim is None or cause.kind is Kind.DIFFUSE:
             return None
         # Of several pieces that only count together one is followed: one that the run wrote before one that it read.
         pieces = [report.segmentation.group(g)[0] for g in sorted(cause.removal - cause.suppressors or cause.removal)]
-        sources = [(piece, self._source(piece, report.case)) for piece in pieces]
+        sources = [(piece, await self._source(piece, report.case)) for piece in pieces]
         piece, source = min(sources, key=lambda s: (s[1] is None, s[1] is not None and s[1].way is Way.RESULT))
         number = self._numbers.get(report.case.origin.span_id)
         return Link(report=report, claim=claim, piece=piece, source=source, number=number, judged=judged)
 
-    def _source(self, piece: Segment, case: Case) -> Source | None:
+    async def _source(self, piece: Segment, case: Case) -> Source | None:
         request, span_id = case.request, case.origin.span_id
         found = find_source(piece, request, span_id, self._calls)
         if found is None and piece.role in _MADE_IN_RUN:
-            earlier = self._earlier_traces(case)
+            earlier = await asyncio.to_thread(self._earlier_traces, case)
             found = find_source(piece, request, span_id, [*earlier, *self._calls])
             self._calls = [*earlier, *self._calls] if found else self._calls
         return found

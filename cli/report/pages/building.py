@@ -82,6 +82,7 @@ def build_job_page(store: Store, ledger: Ledger, name: str) -> str:
             "runs": [_run(run, ledger.items(run.run_id)) for run in runs],
             "items": [_item(item) for item in items],
             "claims": [show_claim(row, str(store.path)) for row in rows],
+            "chains": show_chains(store, rows, {}),
         },
     )
 

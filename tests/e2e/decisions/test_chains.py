@@ -1,5 +1,6 @@
 """`whyspan why` follows a cause back to what started it, through recorded traces of several agents and services."""
 
+import asyncio
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -10,6 +11,9 @@ from typing import Any
 import pytest
 from chain_worlds import World
 
+from whyspan.analysis.attribution.chain import find_chain
+from whyspan.analysis.attribution.problem import Options
+from whyspan.analysis.desk import open_desk
 from whyspan.cli.main import main
 from whyspan.ingest.spans import Span, TraceId
 from whyspan.ingest.store import Store
@@ -204,6 +208,20 @@ def test_depth_zero_asks_about_the_decision_alone(make_bench: Callable[..., Benc
     document = json.loads(bench.write(bench.spans).why("--depth", "0", "--json"))
     assert document["chain"] is None
     assert [c["parent_claim_id"] for c in bench.claims()] == [None]
+
+
+def test_a_decision_that_its_run_does_not_hold_is_explained_alone(
+    make_bench: Callable[..., Bench], tmp_path: Path
+) -> None:
+    bench = make_bench("plan")
+    bench.write(bench.spans)
+    folder = tmp_path / "one"
+    with open_desk(store=str(folder / "store"), model_fn=f"{folder / 'model.py'}:model") as desk:
+        case = desk.case(bench.trace_id, bench.world.event)
+        unknown = replace(case, origin=replace(case.origin, span_id="f" * 16))
+        report = asyncio.run(find_chain(desk, unknown, Options()))
+    assert report.headline
+    assert report.chain is None
 
 
 def test_a_call_that_is_not_in_the_trace_ends_the_chain_and_says_so(make_bench: Callable[..., Bench]) -> None:

@@ -67,7 +67,8 @@ def test_a_job_explains_what_it_selects_and_links_what_is_alike(whyspan: Whyspan
     explained = {(i["trace_id"], i["span_id"]) for i in items if i["status"] == "done"}
     linked = [i for i in items if i["status"] == "linked"]
     assert {(i["linked"]["trace_id"], i["linked"]["span_id"]) for i in linked} <= explained
-    claimed = rows(path, "SELECT DISTINCT decision_trace_id, decision_span_id FROM claims WHERE verdict = 'supported'")
+    decisions = "SELECT DISTINCT decision_trace_id, decision_span_id FROM claims WHERE verdict = 'supported'"
+    claimed = rows(path, f"{decisions} AND parent_claim_id IS NULL")
     assert set(claimed) == explained
 
 
@@ -127,7 +128,7 @@ def test_decisions_with_the_same_request_are_explained_once(whyspan: Whyspan, pa
     assert (done["explained"], done["linked"]) == (1, 1)
     (linked,) = [i for i in status(whyspan)["items"] if i["status"] == "linked"]
     assert linked["note"] == "the same request"
-    claims = rows(path, "SELECT decision_trace_id, claim_id FROM claims")
+    claims = rows(path, "SELECT decision_trace_id, claim_id FROM claims WHERE parent_claim_id IS NULL")
     assert {trace for trace, _ in claims} == {trace_id, "f" * 32}
     assert len({claim for _, claim in claims}) == len(claims) / 2
 
@@ -293,8 +294,11 @@ def test_a_dry_run_shows_the_most_that_it_can_cost_and_asks_nothing(whyspan: Why
     code, out, _ = whyspan("jobs", "run", "nightly", "--dry-run", "--json")
     plan = json.loads(out)
     assert code == 0
-    assert plan["calls_at_most"] == min(200, 30 * plan["decisions"])
+    assert plan["calls_at_most"] == min(200, 4 * 30 * plan["decisions"])
     assert _asked(Path()) == 0
+    define(more="per_decision = 10\ndepth = 0")
+    _, out, _ = whyspan("jobs", "run", "nightly", "--dry-run", "--json")
+    assert json.loads(out)["calls_at_most"] == 10 * plan["decisions"]
 
 
 def test_triage_can_choose(whyspan: Whyspan) -> None:

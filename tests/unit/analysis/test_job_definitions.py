@@ -29,6 +29,11 @@ def test_steps_are_done_in_order_whatever_the_order_given() -> None:
     assert find_job("nightly").do == (Step.WHY, Step.FIX, Step.TEST)
 
 
+def test_a_cause_need_not_be_followed() -> None:
+    define('select = "true"\ndepth = 0')
+    assert find_job("nightly").depth == 0
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -38,6 +43,9 @@ def test_steps_are_done_in_order_whatever_the_order_given() -> None:
         ('select = "true"\nbudget = "5"', "budget must be a whole number, not '5'"),
         ('select = "true"\nbudget = true', "budget must be a whole number, not True"),
         ('select = "true"\nbudget = 0', "budget cannot be 0"),
+        ('select = "true"\ndepth = -1', "depth cannot be -1"),
+        ('select = "true"\ndepth = 1.5', "depth must be a whole number, not 1.5"),
+        ('select = "true"\ndepth = "3"', "depth must be a whole number, not '3'"),
         ('select = "true"\nmax_cost = -1.0', "max_cost cannot be -1.0"),
         ('select = "true"\ndo = "why"', "do must be a list"),
         ('select = "true"\ndo = ["wy"]', "unknown step 'wy'"),
