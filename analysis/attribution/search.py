@@ -42,7 +42,7 @@ _NONE_LEFT: Final = 0.08
 _NONE_LEFT_UNSTABLE: Final = 0.25
 _NONE_LEFT_THOROUGH: Final = 0.04
 """When a cause in the pool is less likely than this, the search ends: sooner where each draw says little."""
-_SPREAD: Final = 0.6
+_SPREAD: Final = 0.75
 """When diffuse causes or many copies are more likely than this, no small set is worth looking for here."""
 _BATCH: Final = 3
 _BATCH_UNSTABLE: Final = 5
