@@ -96,11 +96,16 @@ class Docket:
             Nominated(removal=n.removal, tally=self.fresh(n), log_e=self.log_e(n)) for n in self._nominations.values()
         )
 
+    def is_exhausted(self, nomination: Nomination) -> bool:
+        """Whether the nomination has had the draws that a claim of any use should take."""
+        patience = _PATIENCE if self._ledger.base_rate > 0.8 else _PATIENCE_UNSTABLE
+        return self.fresh(nomination).draws >= patience
+
     def is_hopeless(self, nomination: Nomination) -> bool:
         """Whether more draws are unlikely to end in a claim of any use."""
-        fresh, base_rate = self.fresh(nomination), self._ledger.base_rate
-        patience = _PATIENCE if base_rate > 0.8 else _PATIENCE_UNSTABLE
-        return fresh.draws >= patience or (fresh.draws >= 10 and fresh.rate > 0.7 * base_rate)
+        fresh = self.fresh(nomination)
+        seems_harmless = fresh.draws >= 10 and fresh.rate > 0.7 * self._ledger.base_rate
+        return seems_harmless or self.is_exhausted(nomination)
 
     def plan(self, nomination: Nomination) -> dict[frozenset[int], int]:
         """Returns the cheapest draws of one round that could settle the nomination if its rate stays what it looks."""

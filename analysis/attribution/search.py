@@ -158,16 +158,16 @@ class Search:
         return any(suspect in self._given_up for suspect in _suspects(belief))
 
     def _settle(self) -> None:
-        """Claims what holds and gives up what has lost its chance of proof or the belief of the search."""
+        """Claims what holds, gives up what has had its draws, and lets go of what is doubted: it may look guilty again."""
         study = self._study
         belief = self._believe(study.pool - study.claimed, further=study.is_explained)
         for suspect, trial in list(self._trials.items()):
             if study.docket.holds(trial.nomination):
                 study.add(_claim(study, suspect, trial))
                 self._since = study.ledger.draws
-            elif study.docket.is_hopeless(trial.nomination) or _is_doubted(belief, suspect) or self._is_late():
+            elif study.docket.is_exhausted(trial.nomination) or self._is_late():
                 self._given_up.add(suspect)
-            else:
+            elif not _is_doubted(belief, suspect):
                 continue
             del self._trials[suspect]
 
