@@ -158,7 +158,7 @@ class Search:
         return any(suspect in self._given_up for suspect in _suspects(belief))
 
     def _settle(self) -> None:
-        """Claims what holds, gives up what has had its draws, and lets go of what is doubted: it may look guilty again."""
+        """Claims what holds, gives up what has had its draws, and lets go of what is doubted, which may come back."""
         study = self._study
         belief = self._believe(study.pool - study.claimed, further=study.is_explained)
         for suspect, trial in list(self._trials.items()):
