@@ -32,7 +32,7 @@ class Stop(StrEnum):
     NO_CAUSE = "no_cause"
     """The decision does not depend on any piece tested, as far as the search could see."""
     UNRESOLVED = "unresolved"
-    """Removing much of the content lowers the rate, but no cause could be confirmed."""
+    """Removing something seems to lower the rate, but no cause could be confirmed; `open` says what."""
     RARE = "rare"
     """The decision is too rare to be explained by sampling."""
     BUDGET = "budget"

@@ -24,7 +24,7 @@ KIND_WORDS = {
 STOP_WORDS = {
     Stop.NO_CAUSE: "No piece that was tested is a cause: the model decides so whatever is taken away.",
     Stop.RARE: "The decision is too rare to be explained by sampling.",
-    Stop.UNRESOLVED: "Taking much of the context away ends it, but no single cause could be confirmed.",
+    Stop.UNRESOLVED: "Something that was taken away seems to matter, but no cause could be confirmed.",
     Stop.BUDGET: "The budget ended before a cause was found; a larger --budget goes on from here.",
 }
 QUOTE_LENGTH = 600
