@@ -20,9 +20,9 @@ from .propagation import group_posterior
 from .structures import Array, Layout, Sample, Shape
 
 _SHAPES: Final = {
-    Shape.DIFFUSE: 0.06,
+    Shape.DIFFUSE: 0.09,
     Shape.MANY: 0.05,
-    Shape.SINGLE: 0.42,
+    Shape.SINGLE: 0.39,
     Shape.EITHER: 0.13,
     Shape.BOTH: 0.13,
     Shape.MASKED: 0.15,
