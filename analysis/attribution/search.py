@@ -30,6 +30,8 @@ _STABLE: Final = 0.7
 _LIMIT: Final = 60
 _LIMIT_UNSTABLE: Final = 100
 """Most draws until a claim, for a stable decision and for another; those that confirm a suspect may exceed it."""
+_LONGER: Final = 1.6
+"""By how much they may be exceeded where a cause of few pieces is likelier than all else."""
 _FURTHER_LIMIT: Final = 15
 """A further needed piece is named unasked when it costs no more draws than this."""
 _SURE: Final = 0.5
@@ -43,6 +45,7 @@ _NONE_LEFT_UNSTABLE: Final = 0.25
 _NONE_LEFT_THOROUGH: Final = 0.04
 """When a cause in the pool is less likely than this, the search ends: sooner where each draw says little."""
 _SPREAD: Final = 0.75
+_SPREAD_UNSTABLE: Final = 0.9
 """When diffuse causes or many copies are more likely than this, no small set is worth looking for here."""
 _BATCH: Final = 3
 _BATCH_UNSTABLE: Final = 5
@@ -89,8 +92,16 @@ class Search:
 
     @property
     def _is_spent(self) -> bool:
+        spent = self._study.ledger.draws - self._since
+        if self._is_extra:
+            return spent >= _FURTHER_LIMIT
         limit = _LIMIT if self._study.ledger.base_rate > _STABLE else _LIMIT_UNSTABLE
-        return self._study.ledger.draws - self._since >= (_FURTHER_LIMIT if self._is_extra else limit)
+        return spent >= _LONGER * limit or (spent >= limit and not self._is_narrow())
+
+    def _is_narrow(self) -> bool:
+        """Whether a cause of few pieces is likelier than all else: where it sits is a matter of further draws."""
+        shapes = self._believe(self._study.pool - self._study.claimed, further=False).shapes
+        return sum(shapes[shape] for shape in (Shape.SINGLE, Shape.BOTH, Shape.SEVERAL, Shape.MASKED)) > 0.5
 
     def _believe(self, pool: frozenset[int], *, further: bool) -> Belief:
         return self._study.believe(pool, _FURTHER_CAUSE if further and not self._study.options.full else ANY_CAUSE)
@@ -147,7 +158,7 @@ class Search:
             if not rest or any(not self._study.docket.fresh(t.nomination).draws for t in self._trials.values()):
                 return Counter()
             belief, further, size = self._believe(rest, further=True), True, 1
-        elif belief.shapes[Shape.DIFFUSE] + belief.shapes[Shape.MANY] > _SPREAD:
+        elif belief.shapes[Shape.DIFFUSE] + belief.shapes[Shape.MANY] > _spread(belief):
             return missing_doses(self._study, belief.free) if belief.shapes[Shape.DIFFUSE] > 0.5 else Counter()
         if self._is_unproven(belief) or _chance_left(belief, further=further) < _negligible(self._study):
             return Counter()
@@ -199,6 +210,10 @@ def _chance_left(belief: Belief, *, further: bool) -> float:
     if further:
         return belief.shapes[Shape.SINGLE] + belief.shapes[Shape.BOTH] + belief.shapes[Shape.SEVERAL]
     return 1 - belief.shapes[Shape.NONE]
+
+
+def _spread(belief: Belief) -> float:
+    return _SPREAD if belief.base_rate > _STABLE else _SPREAD_UNSTABLE
 
 
 def _negligible(study: Study) -> float:

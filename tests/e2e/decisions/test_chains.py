@@ -90,9 +90,9 @@ def test_the_chain_ends_at_the_planted_sentence(name: str, make_bench: Callable[
     assert all(bench.world.value in link["piece"] and bench.world.value in link["judged"] for link in links[1:])
     assert sum(link["claim"]["alpha"] for link in links) <= chain["alpha"]
     assert all(link["claim"]["e_value"] >= 1 / link["claim"]["alpha"] for link in links)
-    out = bench.why()
-    assert re.search(rf"{re.escape(bench.world.planted)}\"\n +outside text, in the result of", out)
-    assert "start  outside text" in out
+    out = " ".join(bench.why().split())
+    assert f'{bench.world.planted}" outside text, in the result of' in out
+    assert "start outside text" in out
 
 
 def test_where_the_decision_took_no_value_the_words_themselves_count(make_bench: Callable[..., Bench]) -> None:
