@@ -14,7 +14,7 @@ import asyncio
 import json
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
@@ -23,6 +23,7 @@ from typing import Any
 from whyspan.analysis.attribution.methods import Method
 from whyspan.analysis.attribution.methods.scoring import score
 from whyspan.analysis.attribution.problem import Options
+from whyspan.analysis.attribution.result import Attribution
 from whyspan.analysis.attribution.why import explain
 from whyspan.analysis.cases import Case
 from whyspan.analysis.experiment import Experiment
@@ -71,13 +72,28 @@ def pieces_of(measured: dict[str, Any], cut: Segmentation) -> dict[int, dict[str
     return found
 
 
+def named_by(result: Attribution) -> Named:
+    """Returns what an attribution answers."""
+    ranked = sorted(result.claims, key=lambda claim: -claim.effect)
+    head = result.headline.removal if result.headline else None
+    return Named(head, [claim.removal for claim in ranked], result.draws)
+
+
+def judge(named: Named, roles: Mapping[int, str]) -> dict[str, Any]:
+    """Returns how an answer compares with the planted piece; `roles` tells what each group is."""
+    in_context = next((r for r in named.ranked if all(roles[g] in CONTEXT for g in r)), None)
+    return {
+        "headline": sorted({roles[g] for g in named.head or ()}),
+        "is_planted": bool(named.head) and {roles[g] for g in named.head or ()} == {"planted"},
+        "is_planted_in_context": bool(in_context) and {roles[g] for g in in_context or ()} == {"planted"},
+        "calls": named.calls,
+    }
+
+
 async def ask(experiment: Experiment, method: str) -> Named:
     """Runs a method."""
     if method == "why":
-        result = (await explain(experiment, Options())).attribution
-        ranked = sorted(result.claims, key=lambda claim: -claim.effect)
-        head = result.headline.removal if result.headline else None
-        return Named(head, [claim.removal for claim in ranked], result.draws)
+        return named_by((await explain(experiment, Options())).attribution)
     scores = (await score(experiment, Method(method))).scores
     head = None if scores.named is None else frozenset([scores.named])
     return Named(head, [frozenset([leaf]) for leaf in scores.ranked], scores.draws)
@@ -96,19 +112,15 @@ async def row(measured: dict[str, Any], method: str, args: argparse.Namespace) -
         replies.close()
     pieces = pieces_of(measured, segment(case.api, case.request))
     roles = {group: piece["role"] for group, piece in pieces.items()}
-    in_context = next((r for r in named.ranked if all(roles[g] in CONTEXT for g in r)), None)
     drops = [measured["base"] - pieces[g]["without"] for g in named.head or ()]
     return {
         "id": measured["id"],
         "method": method,
         "base": measured["base"],
-        "headline": sorted({roles[g] for g in named.head or ()}),
+        **judge(named, roles),
         "headline_drop": drops[0] if len(drops) == 1 else None,
-        "is_planted": bool(named.head) and {roles[g] for g in named.head or ()} == {"planted"},
-        "is_planted_in_context": bool(in_context) and {roles[g] for g in in_context or ()} == {"planted"},
         "margin": max(0.2, measured["base"] / 3),
         "pieces": len(pieces),
-        "calls": named.calls,
         "seconds": time.monotonic() - start,
     }
 
