@@ -62,8 +62,8 @@ class Study:
 
     @property
     def is_explained(self) -> bool:
-        """Whether a cause is claimed; an input that the call merely requires explains nothing."""
-        return any(claim.kind is not Kind.REQUIRED for claim in self.claims)
+        """Whether a cause with a large effect is claimed; an input that the call merely requires explains nothing."""
+        return any(claim.has_large_effect and claim.kind is not Kind.REQUIRED for claim in self.claims)
 
     def elsewhere(self, removal: frozenset[int]) -> Tally:
         """Returns all outcomes of the baseline and of removals that touch nothing of this one."""

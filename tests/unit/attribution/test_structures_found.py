@@ -177,3 +177,14 @@ def test_a_suspect_that_cannot_be_proven_is_left_open(make_leaves: Make, attribu
         unresolved += [result] if result.stop is Stop.UNRESOLVED else []
     assert unresolved
     assert all(result.open and not result.claims for result in unresolved)
+
+
+def test_a_small_effect_does_not_end_the_search_for_a_headline(make_leaves: Make, attribute_rate: Runner) -> None:
+    def rate(removed: frozenset[int]) -> float:
+        return 0.98 * (0.6 if 3 in removed else 1.0) * (0.1 if 8 in removed else 1.0)
+
+    named = 0
+    for seed in range(8):
+        result, _ = attribute_rate(make_leaves(12), rate, seed=seed, options=Options(seed=seed, guess=frozenset([3])))
+        named += result.headline is not None and result.headline.removal == {8}
+    assert named >= 7
