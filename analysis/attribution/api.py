@@ -19,6 +19,7 @@ def why(
     base_url: str = "",
     budget: int | None = None,
     full: bool = False,
+    thorough: bool = False,
     guess: bool = False,
     depth: int = DEPTH,
 ) -> WhyReport:
@@ -32,6 +33,7 @@ def why(
         base_url: an OpenAI-compatible endpoint, when no function is given.
         budget: replays to pay for at most.
         full: find every cause, not only enough for a headline.
+        thorough: spend more before saying that there is no cause.
         guess: ask the model once which piece it was, and look there first.
         depth: how many links back to follow the cause; 0 for the cause alone.
 
@@ -39,4 +41,4 @@ def why(
     """
     with open_desk(store=store, model_fn=model_fn, base_url=base_url, budget=budget) as desk:
         case = desk.case(run, event)
-        return asyncio.run(find_chain(desk, case, Options(full=full), depth=depth, ask=guess))
+        return asyncio.run(find_chain(desk, case, Options(full=full, thorough=thorough), depth=depth, ask=guess))

@@ -32,6 +32,8 @@ _LIMIT_UNSTABLE: Final = 100
 """Most draws until a claim, for a stable decision and for another; those that confirm a suspect may exceed it."""
 _LONGER: Final = 1.6
 """By how much they may be exceeded where a cause of few pieces is likelier than all else."""
+_THOROUGH: Final = 2
+"""By how much they grow where the user asked for thoroughness."""
 _FURTHER_LIMIT: Final = 15
 """A further needed piece is named unasked when it costs no more draws than this."""
 _SURE: Final = 0.5
@@ -96,6 +98,7 @@ class Search:
         if self._is_extra:
             return spent >= _FURTHER_LIMIT
         limit = _LIMIT if self._study.ledger.base_rate > _STABLE else _LIMIT_UNSTABLE
+        limit *= _THOROUGH if self._study.options.thorough else 1
         return spent >= _LONGER * limit or (spent >= limit and not self._is_narrow())
 
     def _is_narrow(self) -> bool:

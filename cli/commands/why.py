@@ -23,6 +23,9 @@ from ..writing_back import write_back_claims, writeback_option
 if TYPE_CHECKING:
     from ...analysis.attribution.methods.scoring import ScoreReport
 
+_GAVE_UP = frozenset({Stop.NO_CAUSE, Stop.UNRESOLVED})
+"""Ends after which a longer search may find more."""
+
 
 @click.command(epilog="Example: whyspan why last tool:forward_email --base-url http://127.0.0.1:8000/v1")
 @click.argument("run", default="last")
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 @replay_options
 @writeback_option
 @click.option("--full", is_flag=True, help="Find every cause, not only enough for a headline.")
+@click.option("--thorough", is_flag=True, help="Spend more before saying that there is no cause.")
 @click.option(
     "--depth", type=click.IntRange(0), default=DEPTH, show_default=True, metavar="N",
     help="Follow the cause up to N calls back, to what started it; 0: not at all.",
@@ -51,6 +55,7 @@ def command(
     replay: ReplayArguments,
     writeback: tuple[str, ...],
     full: bool,
+    thorough: bool,
     depth: int,
     guess: bool,
     method: str | None,
@@ -69,15 +74,18 @@ def command(
 
     Exit codes: 0 a cause was found, 1 none, 5 the budget ended (the same command goes on, what is known is free).
     """
-    if method and (full or guess or writeback):
-        raise UsageError("--method gives scores, not claims: --full, --guess and --writeback have no meaning with it")
+    if method and (full or thorough or guess or writeback):
+        raise UsageError(
+            "--method gives scores, not claims: --full, --thorough, --guess and --writeback have no meaning with it"
+        )
+    options = Options(full=full, thorough=thorough)
     with desk_of(session, replay) as desk:
         cases = choose_cases(desk.store, run, event, query, overlays=desk.overlays)
         if not agree(desk, cases, desk.budget.cap, replay):
             return ExitCode.OK
         if method:
             return _score(session, desk, cases, Method(method), as_json=as_json, is_one=not query)
-        reports = [asyncio.run(find_chain(desk, case, Options(full=full), depth=depth, ask=guess)) for case in cases]
+        reports = [asyncio.run(find_chain(desk, case, options, depth=depth, ask=guess)) for case in cases]
     if as_json:
         write_json({"reports": [r.to_json() for r in reports]} if query else reports[0].to_json())
     else:
@@ -86,6 +94,8 @@ def command(
         decision = words(run, event, query)
         if any(report.headline for report in reports):
             click.echo(f"next: {session.command(f'fix {decision}{replay.words()}')}")
+        elif not thorough and any(report.attribution.stop in _GAVE_UP for report in reports):
+            click.echo(f"next: {session.command(f'why {decision}{replay.words()} --thorough')}")
         for step in dict.fromkeys(next_step(r.chain, decision, depth, replay.words()) for r in reports if r.chain):
             if step:
                 click.echo(f"  or: {session.command(step)}")

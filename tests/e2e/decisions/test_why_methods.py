@@ -82,7 +82,7 @@ def test_a_ranking_that_the_budget_ended_says_so_and_goes_on_for_free(
     assert again["paid"] == again["replays"] - 15
 
 
-@pytest.mark.parametrize("words", ["--full", "--guess", "--writeback otlp"])
+@pytest.mark.parametrize("words", ["--full", "--thorough", "--guess", "--writeback otlp"])
 def test_a_method_is_not_mixed_with_what_makes_claims(
     words: str, talker: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,3 +121,15 @@ def test_the_report_tells_the_guess_apart_from_the_finding(talker: Path, capsys:
 )
 def test_an_answer_is_read_for_the_numbers_of_pieces_that_exist(answer: str, numbers: tuple[int, ...]) -> None:
     assert numbers_in(answer, 10) == numbers
+
+
+def test_where_nothing_is_found_a_longer_search_is_offered_once(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "forward_email", "arguments": "{}"}}
+    choice = {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [call]}}
+    Path("talker.py").write_text(f"def answer(request):\n    return {{'model': 'same', 'choices': [{choice!r}]}}\n")
+    code, out = ask(capsys, "")
+    assert code == ExitCode.FINDING
+    assert "--thorough" in next(line for line in out.splitlines() if line.startswith("next: "))
+    code, out = ask(capsys, "--thorough")
+    assert code == ExitCode.FINDING
+    assert "next: " not in out

@@ -188,3 +188,16 @@ def test_a_small_effect_does_not_end_the_search_for_a_headline(make_leaves: Make
         result, _ = attribute_rate(make_leaves(12), rate, seed=seed, options=Options(seed=seed, guess=frozenset([3])))
         named += result.headline is not None and result.headline.removal == {8}
     assert named >= 7
+
+
+def test_thorough_mode_looks_longer_before_it_says_that_there_is_no_cause(
+    make_leaves: Make, attribute_rate: Runner
+) -> None:
+    def draws(*, thorough: bool) -> int:
+        runs = (
+            attribute_rate(make_leaves(20), lambda _: 0.8, seed=s, options=Options(seed=s, thorough=thorough))[0]
+            for s in range(6)
+        )
+        return sum(result.draws for result in runs)
+
+    assert draws(thorough=True) > 1.2 * draws(thorough=False)
