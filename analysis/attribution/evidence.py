@@ -19,6 +19,8 @@ _LOG_RESIDUAL_WEIGHTS: Final = np.log(np.array([0.4, 0.25, 0.25, 0.1]))
 RISES: Final = np.array([0.0, 2.0])
 """Rise of the log-odds of the decision from nothing to everything removed."""
 _LOG_RISE_WEIGHTS: Final = np.log(np.array([0.85, 0.15]))
+TYPICAL: Final = (0, 1)
+"""Indices of the rise and the residual that stand for all where one setting has to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,5 +74,5 @@ def weigh(members: Array, outcomes: Outcomes, *, required: Array, weights: Array
         settings=rises[:, None] + _LOG_RESIDUAL_WEIGHTS,
         none=float(np.logaddexp.reduce(rises)),
         diffuse=float(np.logaddexp.reduce([dose.sum() for dose in doses]) - np.log(len(doses))),
-        many=float(np.log1p(covered * np.expm1(np.minimum(ended[0, 1], 50.0))).sum()),
+        many=float(np.log1p(covered * np.expm1(np.minimum(ended[TYPICAL], 50.0))).sum()),
     )

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from .evidence import Evidence
+from .evidence import TYPICAL, Evidence
 from .structures import Array, Positions
 
 _LIMIT: Final = 120
@@ -22,7 +22,7 @@ def pair_positions(single: Array, evidence: Evidence) -> Positions:
     if len(single) <= _LIMIT:
         return np.arange(len(single))
     # Redundant leaves look innocent alone, but they sit in every set that ended the decision.
-    blamed = np.maximum(evidence.ended[0, 1], 0) @ evidence.members + 0.2 * (single - single.max())
+    blamed = np.maximum(evidence.ended[TYPICAL], 0) @ evidence.members + 0.2 * (single - single.max())
     return np.sort(np.argsort(-blamed, kind="stable")[:_LIMIT])
 
 

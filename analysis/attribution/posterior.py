@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from .evidence import RESIDUALS, RISES, Evidence, weigh
+from .evidence import RESIDUALS, RISES, TYPICAL, Evidence, weigh
 from .likelihood import Outcomes
 from .pairs import pair_logs, pair_positions
 from .problem import Tally
@@ -38,8 +38,6 @@ _MANY: Final = 5
 _NEEDED: Final = 3.0
 """How many pieces are needed where each of several is, a priori."""
 _MOST_NEEDED: Final = 0.35
-_ASSUMED: Final = 0.1
-"""Residual by which a push explains a test before the required inputs are known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +112,8 @@ def _required(prior: PoolPrior, members: Array, outcomes: Outcomes) -> Array:
     """Returns float[n_pool], the chance that each leaf is a required input."""
     pushed = np.minimum(0.5, members @ (prior.any_cause * prior.weights))
     without = np.logaddexp(
-        np.log1p(-pushed) + outcomes.log_plain(), np.log(np.maximum(pushed, 1e-9)) + outcomes.log_pushed(_ASSUMED)
+        np.log1p(-pushed) + outcomes.log_plain(),
+        np.log(np.maximum(pushed, 1e-9)) + outcomes.log_pushed(RESIDUALS[TYPICAL[1]]),
     )
     ratio = outcomes.soften(without) - outcomes.soften(outcomes.log_required())
     return group_posterior(prior.required, members, ratio)[0]

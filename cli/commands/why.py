@@ -95,7 +95,8 @@ def command(
         if any(report.headline for report in reports):
             click.echo(f"next: {session.command(f'fix {decision}{replay.words()}')}")
         elif not thorough and any(report.attribution.stop in _GAVE_UP for report in reports):
-            click.echo(f"next: {session.command(f'why {decision}{replay.words()} --thorough')}")
+            asked = " --full" * full + " --guess" * guess + f" --depth {depth}" * (depth != DEPTH)
+            click.echo(f"next: {session.command(f'why {decision}{replay.words()}{asked} --thorough')}")
         for step in dict.fromkeys(next_step(r.chain, decision, depth, replay.words()) for r in reports if r.chain):
             if step:
                 click.echo(f"  or: {session.command(step)}")

@@ -127,9 +127,9 @@ def test_where_nothing_is_found_a_longer_search_is_offered_once(path: Path, caps
     call = {"id": "call_1", "type": "function", "function": {"name": "forward_email", "arguments": "{}"}}
     choice = {"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [call]}}
     Path("talker.py").write_text(f"def answer(request):\n    return {{'model': 'same', 'choices': [{choice!r}]}}\n")
-    code, out = ask(capsys, "")
+    code, out = ask(capsys, "--full --depth 1")
     assert code == ExitCode.FINDING
-    assert "--thorough" in next(line for line in out.splitlines() if line.startswith("next: "))
+    assert "--full --depth 1 --thorough" in next(line for line in out.splitlines() if line.startswith("next: "))
     code, out = ask(capsys, "--thorough")
     assert code == ExitCode.FINDING
     assert "next: " not in out
