@@ -13,6 +13,7 @@ from .result import Attribution, Claim, Kind, Stop, Tested
 from .search import ANY_CAUSE, Search
 from .structures import Shape
 from .study import Study
+from .threads import on_one_thread
 from .together import explain_together, without_required
 
 _RARE: Final = 0.12
@@ -37,7 +38,10 @@ def attribute(leaves: Sequence[Leaf], decision: str, options: Options) -> Genera
         decision: text of the decision (tool name and arguments), used for its words only.
         options: how to run it.
     """
-    study = Study(leaves, decision, options)
+    return (yield from on_one_thread(_attribute(Study(leaves, decision, options))))
+
+
+def _attribute(study: Study) -> Steps[Attribution]:
     try:
         stop = yield from _course(study)
     except BudgetEnded:

@@ -35,11 +35,12 @@ def choose_removals(belief: Belief, *, size: int, rng: np.random.Generator) -> t
         return ()
     hit = _hit_chances(belief, candidates)
     clear = np.exp(candidates @ np.log1p(-np.minimum(belief.required, 0.999)))
+    noise = _entropy(hit)
     joint = np.full((1, hit.shape[1]), 1 / hit.shape[1])
     chosen: list[int] = []
     first_gain = 0.0
     for turn in range(size):
-        gain = clear * _information(joint, hit) + _CLEARING * _entropy(clear) / (1 + turn)
+        gain = clear * _information(joint, hit, noise) + _CLEARING * _entropy(clear) / (1 + turn)
         best = int(np.argmax(gain))
         if gain[best] < max(_LEAST_GAIN, _WORTH * first_gain):
             break
@@ -75,14 +76,15 @@ def _hit_chances(belief: Belief, candidates: Mask) -> Array:
     return (1 - odd) * rates + odd / 2
 
 
-def _information(joint: Array, hit: Array) -> Array:
+def _information(joint: Array, hit: Array, noise: Array) -> Array:
     """Returns float[n_candidates]: information about the structure, given the outcomes of the sets chosen so far.
 
-    `joint` is float[n_outcomes, n_structures], the joint probability of those outcomes and the structures.
+    `joint` is float[n_outcomes, n_structures], the joint probability of those outcomes and the structures; `noise` is
+    the entropy of `hit`.
     """
     weight = joint.sum(axis=1)
     mean = (joint @ hit.T) / np.maximum(weight, 1e-12)[:, None]
-    gain: Array = weight @ _entropy(mean) - joint.sum(axis=0) @ _entropy(hit).T
+    gain: Array = weight @ _entropy(mean) - noise @ joint.sum(axis=0)
     return gain
 
 

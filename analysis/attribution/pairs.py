@@ -1,19 +1,20 @@
 """How well each pair of leaves explains the tests."""
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
 from .evidence import TYPICAL, Evidence
-from .structures import Array, Positions
+from .structures import Array, Positions, Single
 
 _LIMIT: Final = 120
 """Pairs are formed of the most suspicious leaves only, so that the cost stays bounded for long contexts."""
 _GRADED: Final = ((3, 3, 1), (2, 3, 1), (3, 2, 1), (1, 3, 0), (3, 1, 0))
 """Needed pairs whose members alone leave more of the rate than both: residuals without the first, second, and both."""
-_LOG_GRADED: Final = np.log(0.4 / len(_GRADED))
-_LOG_SAME: Final = np.log(0.6)
+_LOG_GRADED: Final = math.log(0.4 / len(_GRADED))
+_LOG_SAME: Final = math.log(0.6)
 """Prior of the residual being the same whichever member of a needed pair is gone."""
 
 
@@ -41,7 +42,8 @@ def pair_logs(log_weights: Array, members: Array, evidence: Evidence) -> tuple[A
     unordered = (log_weights[:, None] + log_weights[None, :])[upper] + np.log(2)
     ordered = log_weights[:, None] - np.log(m - 1)
     either, both, masked = [], [], []
-    for together, settings in zip(_together(members, evidence.ended), evidence.settings, strict=True):
+    by_rise = evidence.settings.astype(np.float32)
+    for together, settings in zip(_together(members, evidence.ended), by_rise, strict=True):
         alone = [np.diag(t)[:, None] for t in together]
         for t, a, setting in zip(together, alone, settings, strict=True):
             either.append(setting + t[upper])
@@ -56,15 +58,18 @@ def pair_logs(log_weights: Array, members: Array, evidence: Evidence) -> tuple[A
     return _log_sums(either) + unordered, _log_sums(both) + unordered, square.ravel()
 
 
-def _together(members: Array, ended: Array) -> Array:
-    """Returns float[n_rises, n_residuals, m, m]: for each pair, the sum over the tests that removed both."""
-    # One product of large matrices: many small ones keep all cores busy with waiting for each other.
-    together: Array = np.tensordot(ended[..., None, :] * members.T, members, axes=1)
+def _together(members: Array, ended: Array) -> Single:
+    """Returns float[n_rises, n_residuals, m, m]: for each pair, the sum over the tests that removed both.
+
+    In single precision, which is exact enough for sums of logarithms and several times as fast to work with.
+    """
+    tests = members.astype(np.float32)
+    together: Single = np.tensordot(ended.astype(np.float32)[..., None, :] * tests.T, tests, axes=1)
     return together
 
 
-def _log_sums(logs: Sequence[Array]) -> Array:
+def _log_sums(logs: Sequence[Single]) -> Array:
     """Returns elementwise the logarithm of the sum of arrays that are held as logarithms."""
     largest = np.maximum.reduce(logs)
-    summed: Array = largest + np.log(sum(np.exp(log - largest) for log in logs))
+    summed: Array = (largest + np.log(sum(np.exp(log - largest) for log in logs))).astype(np.float64)
     return summed

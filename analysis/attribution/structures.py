@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Single = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 Positions = NDArray[np.int64]
 
