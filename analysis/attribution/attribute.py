@@ -57,10 +57,10 @@ def _course(study: Study) -> Steps[Stop]:
         return Stop.RARE
     is_unproven = yield from Search(study).run()
     rest = study.pool - study.claimed
-    if is_unproven and not study.is_explained:
+    if is_unproven and not study.has_large_claim:
         # Nothing is sought in all pieces together then: that would blame the whole for what one of them seems to do.
         study.open.append("what looks like the cause has too small an effect to be proven with this many samples")
-    elif rest and not study.is_explained and study.believe(rest, ANY_CAUSE).shapes[Shape.NONE] < _SETTLED:
+    elif rest and not study.has_large_claim and study.believe(rest, ANY_CAUSE).shapes[Shape.NONE] < _SETTLED:
         yield from explain_together(study, rest, ANY_CAUSE)
     if study.options.full or not study.claims:
         yield from _claim_required(study)
@@ -121,10 +121,12 @@ def _result(study: Study, stop: Stop) -> Attribution:
 
 
 def _headline(study: Study, claims: tuple[Claim, ...]) -> Claim | None:
-    """Returns the claim to show first: pushes before required inputs, what was read before what was given."""
+    """Returns the claim to show first: pushes before required inputs, what was read before what was said before that,
+    and what is the same in every run last.
+    """
 
-    def rank(claim: Claim) -> tuple[bool, bool, float]:
-        given = all(study.leaves[leaf].role.is_given for leaf in claim.removal)
-        return claim.kind is Kind.REQUIRED, given, -claim.effect
+    def rank(claim: Claim) -> tuple[bool, int, float]:
+        distance = min(study.leaves[leaf].role.distance for leaf in claim.removal)
+        return claim.kind is Kind.REQUIRED, distance, -claim.effect
 
     return min((claim for claim in claims if claim.has_large_effect), key=rank, default=None)

@@ -36,6 +36,13 @@ class Role(StrEnum):
         """Whether the piece was set before the run (user, prompt, tools) rather than read or written in it."""
         return self in (Role.USER, Role.SYSTEM, Role.TOOL_DEFINITION)
 
+    @property
+    def distance(self) -> int:
+        """How far the piece is from the occasion of a decision: 0 read or written in the run, 1 said by the user, 2 the
+        same in every run (prompt, tools).
+        """
+        return 2 if self in (Role.SYSTEM, Role.TOOL_DEFINITION) else int(self is Role.USER)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:

@@ -25,6 +25,8 @@ ANY_CAUSE: Final = 0.75
 """Chance that the decision has a cause among the leaves."""
 _FURTHER_CAUSE: Final = 0.25
 """Chance of a further needed piece beside a cause."""
+_BESIDE_FRAME: Final = 0.5
+"""Chance of a cause nearer to the occasion beside one in the frame of the decision."""
 _STABLE: Final = 0.7
 """Base rate from which a decision counts as stable."""
 _LIMIT: Final = 60
@@ -56,6 +58,9 @@ _SUPPRESSED: Final = 0.3
 """How likely a suppressor must look to be checked when its cause is confirmed."""
 _ASIDE: Final = 2
 """Draws of each removal that tells the kind of a suspect."""
+_FIRM: Final = 0.8
+_ASIDE_WAVERING: Final = 6
+"""Draws of each member of a pair below this base rate, where two would not tell whether it matters alone."""
 _MOST_CLAIMS: Final = 8
 
 
@@ -101,18 +106,27 @@ class Search:
         limit *= _THOROUGH if self._study.options.thorough else 1
         return spent >= _LONGER * limit or (spent >= limit and not self._is_narrow())
 
+    @property
+    def _pool(self) -> frozenset[int]:
+        """What is searched: neither claimed nor, as a single leaf, given up."""
+        aside = (suspect for suspect in self._given_up if len(suspect) == 1)
+        return self._study.pool - self._study.claimed - frozenset[int]().union(*aside)
+
     def _is_narrow(self) -> bool:
         """Whether a cause of few pieces is likelier than all else: where it sits is a matter of further draws."""
-        shapes = self._believe(self._study.pool - self._study.claimed, further=False).shapes
+        shapes = self._believe(self._pool, further=False).shapes
         return sum(shapes[shape] for shape in (Shape.SINGLE, Shape.BOTH, Shape.SEVERAL, Shape.MASKED)) > 0.5
 
     def _believe(self, pool: frozenset[int], *, further: bool) -> Belief:
-        return self._study.believe(pool, _FURTHER_CAUSE if further and not self._study.options.full else ANY_CAUSE)
+        study = self._study
+        if study.options.full or not (further or study.has_large_claim):
+            return study.believe(pool, ANY_CAUSE)
+        return study.believe(pool, _FURTHER_CAUSE if further else _BESIDE_FRAME)
 
     def _wishes(self) -> Counter[frozenset[int]]:
         """Returns the next round without its baseline: draws for the suspects and sets to explore; empty at the end."""
         study, wishes = self._study, Counter[frozenset[int]]()
-        pool = study.pool - study.claimed
+        pool = self._pool
         if not pool or len(study.claims) >= _MOST_CLAIMS:
             return wishes
         belief = self._believe(pool, further=study.is_explained)
@@ -148,7 +162,8 @@ class Search:
     def _unseen_members(self, suspect: frozenset[int]) -> Counter[frozenset[int]]:
         """Returns the draws still missing of what remains of a pair when one member stays."""
         members = [frozenset([leaf]) for leaf in sorted(suspect)] if len(suspect) > 1 else []
-        return +Counter({member: _ASIDE - self._study.ledger.tally(member).draws for member in members})
+        looks = _ASIDE if self._study.ledger.base_rate > _FIRM else _ASIDE_WAVERING
+        return +Counter({member: looks - self._study.ledger.tally(member).draws for member in members})
 
     def _tried(self) -> frozenset[int]:
         return frozenset[int]().union(*self._trials)
@@ -174,13 +189,15 @@ class Search:
     def _settle(self) -> None:
         """Claims what holds, gives up what has had its draws, and lets go of what is doubted, which may come back."""
         study = self._study
-        belief = self._believe(study.pool - study.claimed, further=study.is_explained)
+        belief = self._believe(self._pool, further=study.is_explained)
         for suspect, trial in list(self._trials.items()):
             if study.docket.holds(trial.nomination):
                 study.add(_claim(study, suspect, trial))
                 self._since = study.ledger.draws
             elif study.docket.is_exhausted(trial.nomination) or self._is_late():
                 self._given_up.add(suspect)
+                if not self._is_extra:
+                    self._since = study.ledger.draws
             elif not _is_doubted(belief, suspect):
                 continue
             del self._trials[suspect]

@@ -45,6 +45,7 @@ class Study:
         given = np.array([leaf.role.is_given for leaf in self.leaves], dtype=bool)
         self.pool = frozenset(i for i in range(len(self.leaves)) if options.given or not given[i])
         """Leaves that may be removed."""
+        self._nearest = min((self.leaves[i].role.distance for i in self.pool), default=0)
         weights = suspicion_weights(self.leaves, decision, options)
         even = share_out(np.ones(len(self.leaves)), given)
         self._weights = (1 - _EVEN) * share_out(weights, given) + _EVEN * even
@@ -62,8 +63,17 @@ class Study:
 
     @property
     def is_explained(self) -> bool:
-        """Whether a cause with a large effect is claimed; an input that the call merely requires explains nothing."""
-        return any(claim.has_large_effect and claim.kind is not Kind.REQUIRED for claim in self.claims)
+        """Whether a cause with a large effect is claimed, as near to the occasion of the decision as pieces get here.
+
+        An input that the call merely requires explains nothing, and the frame of a decision (what was said or set
+        before the run) does not explain it alone: what the model read within that frame is looked for as well.
+        """
+        return any(self._distance(claim) == self._nearest for claim in self._large())
+
+    @property
+    def has_large_claim(self) -> bool:
+        """Whether any cause with a large effect is claimed, be it only of the frame."""
+        return bool(self._large())
 
     def elsewhere(self, removal: frozenset[int]) -> Tally:
         """Returns all outcomes of the baseline and of removals that touch nothing of this one."""
@@ -100,6 +110,12 @@ class Study:
         if base.draws >= _SECOND_LOOK and base.rate < 0.7:
             wanted = _UNSTABLE_LOOK
         return {NOTHING: max(0, wanted - base.draws)}
+
+    def _large(self) -> list[Claim]:
+        return [claim for claim in self.claims if claim.has_large_effect and claim.kind is not Kind.REQUIRED]
+
+    def _distance(self, claim: Claim) -> int:
+        return min(self.leaves[leaf].role.distance for leaf in claim.removal)
 
     def _required_chances(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         counts = {role: sum(leaf.role == role for leaf in self.leaves) for role in Role}

@@ -119,3 +119,25 @@ def test_a_prompt_without_anything_read_is_searched_like_what_is_read(
         return sum(head is not None and head.removal == {7} for head in heads)
 
     assert min(named(Role.USER), named(Role.TOOL)) >= 3
+
+
+def test_a_sentence_of_the_prompt_alone_does_not_end_the_search(make_leaves: Make, attribute_rate: Runner) -> None:
+    """What the prompt says is said in every run; what the model read within that frame is looked for as well."""
+
+    def rate(removed: frozenset[int]) -> float:
+        return 0.97 * (0.02 if 2 in removed else 1.0) * (0.4 if 13 in removed else 1.0)
+
+    leaves = [*make_leaves(5, Role.SYSTEM), *make_leaves(12)]
+    results = [attribute_rate(leaves, rate, seed=seed)[0] for seed in range(6)]
+    heads = [result.headline.removal for result in results if result.headline]
+    assert heads.count(frozenset([13])) >= 4
+
+
+def test_a_suspect_that_cannot_be_proven_makes_way_for_the_others(make_leaves: Make, attribute_rate: Runner) -> None:
+    def rate(removed: frozenset[int]) -> float:
+        return 0.95 * (0.75 if 4 in removed else 1.0) * (0.15 if 13 in removed else 1.0)
+
+    options = Options(guess=frozenset([4]), budget=400)
+    results = [attribute_rate(make_leaves(16), rate, seed=seed, options=options)[0] for seed in range(10)]
+    assert all(result.headline for result in results)
+    assert sum(result.headline.removal == {13} for result in results if result.headline) >= 7
