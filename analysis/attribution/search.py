@@ -38,6 +38,8 @@ _THOROUGH: Final = 2
 """By how much they grow where the user asked for thoroughness."""
 _FURTHER_LIMIT: Final = 15
 """A further needed piece is named unasked when it costs no more draws than this."""
+_BESIDE_FRAME_LIMIT: Final = 30
+"""The same for a cause nearer to the occasion than the frame."""
 _SURE: Final = 0.5
 _SURE_PAIR: Final = 0.75
 """How likely a leaf or a redundant pair must look to be nominated."""
@@ -58,9 +60,8 @@ _SUPPRESSED: Final = 0.3
 """How likely a suppressor must look to be checked when its cause is confirmed."""
 _ASIDE: Final = 2
 """Draws of each removal that tells the kind of a suspect."""
-_FIRM: Final = 0.8
-_ASIDE_WAVERING: Final = 6
-"""Draws of each member of a pair below this base rate, where two would not tell whether it matters alone."""
+_ASIDE_UNSTABLE: Final = 6
+"""The same for each member of a pair where the decision is unstable: two would not tell whether it matters alone."""
 _MOST_CLAIMS: Final = 8
 
 
@@ -102,6 +103,8 @@ class Search:
         spent = self._study.ledger.draws - self._since
         if self._is_extra:
             return spent >= _FURTHER_LIMIT
+        if self._study.has_large_claim and not self._study.options.full:
+            return spent >= _BESIDE_FRAME_LIMIT
         limit = _LIMIT if self._study.ledger.base_rate > _STABLE else _LIMIT_UNSTABLE
         limit *= _THOROUGH if self._study.options.thorough else 1
         return spent >= _LONGER * limit or (spent >= limit and not self._is_narrow())
@@ -162,7 +165,7 @@ class Search:
     def _unseen_members(self, suspect: frozenset[int]) -> Counter[frozenset[int]]:
         """Returns the draws still missing of what remains of a pair when one member stays."""
         members = [frozenset([leaf]) for leaf in sorted(suspect)] if len(suspect) > 1 else []
-        looks = _ASIDE if self._study.ledger.base_rate > _FIRM else _ASIDE_WAVERING
+        looks = _ASIDE if self._study.ledger.base_rate >= _STABLE else _ASIDE_UNSTABLE
         return +Counter({member: looks - self._study.ledger.tally(member).draws for member in members})
 
     def _tried(self) -> frozenset[int]:
