@@ -126,7 +126,6 @@ def _headline(study: Study, claims: tuple[Claim, ...]) -> Claim | None:
     """
 
     def rank(claim: Claim) -> tuple[bool, int, float]:
-        distance = min(study.leaves[leaf].role.distance for leaf in claim.removal)
-        return claim.kind is Kind.REQUIRED, distance, -claim.effect
+        return claim.kind is Kind.REQUIRED, study.distance(claim), -claim.effect
 
     return min((claim for claim in claims if claim.has_large_effect), key=rank, default=None)

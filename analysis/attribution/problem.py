@@ -34,7 +34,7 @@ class Role(StrEnum):
     @property
     def is_given(self) -> bool:
         """Whether the piece was set before the run (user, prompt, tools) rather than read or written in it."""
-        return self in (Role.USER, Role.SYSTEM, Role.TOOL_DEFINITION)
+        return self.distance > 0
 
     @property
     def distance(self) -> int:

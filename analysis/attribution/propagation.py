@@ -1,11 +1,9 @@
 """Belief propagation for noisy group tests: which items are positive, when a test reacts if it holds any positive."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-Array = NDArray[np.float64]
-Single = NDArray[np.float32]
+from .structures import Array, Single
 
 _ROUNDS = 12
 _DAMPING = 0.5

@@ -68,12 +68,16 @@ class Study:
         An input that the call merely requires explains nothing, and the frame of a decision (what was said or set
         before the run) does not explain it alone: what the model read within that frame is looked for as well.
         """
-        return any(self._distance(claim) == self._nearest for claim in self._large())
+        return any(self.distance(claim) == self._nearest for claim in self._large())
 
     @property
     def has_large_claim(self) -> bool:
         """Whether any cause with a large effect is claimed, be it only of the frame."""
         return bool(self._large())
+
+    def distance(self, claim: Claim) -> int:
+        """Returns how far the nearest piece of a claim is from the occasion of the decision."""
+        return min(self.leaves[leaf].role.distance for leaf in claim.removal)
 
     def elsewhere(self, removal: frozenset[int]) -> Tally:
         """Returns all outcomes of the baseline and of removals that touch nothing of this one."""
@@ -113,9 +117,6 @@ class Study:
 
     def _large(self) -> list[Claim]:
         return [claim for claim in self.claims if claim.has_large_effect and claim.kind is not Kind.REQUIRED]
-
-    def _distance(self, claim: Claim) -> int:
-        return min(self.leaves[leaf].role.distance for leaf in claim.removal)
 
     def _required_chances(self) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
         counts = {role: sum(leaf.role == role for leaf in self.leaves) for role in Role}
