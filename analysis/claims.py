@@ -44,7 +44,7 @@ class Claim:
     alpha: float
     """The level it was tested at: `supported` needs an e-value of at least 1/alpha."""
     calls: int
-    """Replays of the whole experiment."""
+    """Replays of the whole experiment; requests, when `by_logprobs`."""
     model: str
     """The model that was asked."""
     scope: str = "case"
@@ -52,6 +52,8 @@ class Claim:
     """What a fix does to decisions that were right, as `Guarding.to_json` gives it; None where it was not measured."""
     parent: str = ""
     """Id of the claim whose cause this one explains, in a chain of causes."""
+    by_logprobs: bool = False
+    """The outcomes were drawn from probabilities that the model told, one call for all samples of a request."""
     chain_end: str = ""
     """Why a chain of causes ends with this cause, a word of `attribution.chain.End`; empty where it goes on."""
 
@@ -89,6 +91,7 @@ class Claim:
             "e_value": self.e_value,
             "alpha": self.alpha,
             "calls": self.calls,
+            "by_logprobs": self.by_logprobs,
             "model": self.model,
             "parent": self.parent,
             "chain_end": self.chain_end,

@@ -23,6 +23,7 @@ from .claims import Claim
 from .experiment import Experiment, Progress
 from .records import claim_span, trial_spans
 from .replay.budget import Budget
+from .replay.drawing import ChoiceSampler
 from .replay.engine import ReplayEngine
 from .replay.estimate import Estimate, estimate
 from .replay.models import ModelChoice, choose_model
@@ -52,6 +53,8 @@ class Desk:
     """Neither takes replies from earlier runs nor keeps any."""
     max_age_s: float | None = None
     """Replies from earlier runs that are older are asked for again."""
+    logprobs: bool = False
+    """Draws from the probabilities that the model tells, where it tells them and the request forces a choice."""
     per_experiment: int | None = None
     """Trials that one experiment may have, those known from before included."""
 
@@ -76,8 +79,11 @@ class Desk:
         Trials that were paid for earlier are written too: the process that paid may have died before it could.
         """
         async with self.engine(case) as engine:
+            choices = await ChoiceSampler.open(engine, case) if self.logprobs else None
+            if self.logprobs and choices is None:
+                self.warn("there are no usable log-probabilities for this decision, so it is sampled")
             experiment = Experiment(
-                case=case, engine=engine, stream=stream, progress=self.progress,
+                case=case, engine=engine, stream=stream, progress=self.progress, choices=choices,
                 record=lambda trials: self.write(trial_spans(trials)), cap=self.per_experiment,
             )  # fmt: skip
             try:

@@ -19,6 +19,7 @@ from .drift import DriftGuard
 from .fields import previous_calls
 from .interventions import Intervention, Noop, intervention_id
 from .judging import judge
+from .replay.drawing import SAMPLES_PER_CALL, ChoiceSampler
 from .replay.engine import ReplayEngine
 from .replay.reply_store import StoredReply
 from .targets import JudgeTarget
@@ -65,6 +66,8 @@ class Experiment:
     """Gets the trials, some at a time and the rest at `flush`."""
     watch: Record = lambda _: None
     """Sees every trial at once."""
+    choices: ChoiceSampler | None = None
+    """Draws the samples from probabilities that the model tells, in the place of the engine."""
     cap: int | None = None
     """Trials at most, those known from before included: an experiment that is done again then comes out the same."""
     drawn: int = 0
@@ -85,6 +88,11 @@ class Experiment:
     """Of an experiment that is done again: request digest → the first index that it had not come to."""
     _trials: list[Trial] = field(default_factory=list)
 
+    @property
+    def samples_per_call(self) -> int:
+        """How many samples of one request to draw at a time: what one call gives."""
+        return SAMPLES_PER_CALL if self.choices else 1
+
     async def draw(self, intervention: Intervention, count: int, *, request: Body | None = None) -> tuple[Outcome, ...]:
         """Returns `count` fresh outcomes, fewer when the budget has ended or the cap is reached.
 
@@ -98,7 +106,7 @@ class Experiment:
         self._ordered += max(0, count - drawn_before)
         self._used[key] = first + count
         identity = intervention_id(intervention)
-        found = await self.engine.sample(body, first, count)
+        found = await (self.choices or self.engine).sample(body, first, count)
         outcomes = await self._outcomes([stored.completion.reply for stored, _ in found])
         trials = [
             Trial(
@@ -108,7 +116,9 @@ class Experiment:
             for (stored, cached), outcome in zip(found, outcomes, strict=True)
             if outcome is not None
         ]  # fmt: skip
-        self._note(trials)
+        # Of samples that were drawn from one call, the first stands for the call.
+        is_drawn = self.choices is not None and self.choices.has_read(body)
+        self._note(trials, recorded=trials[: first == STREAMS[self.stream]] if is_drawn else trials)
         self.progress(self)
         return tuple(t.outcome for t in trials)
 
@@ -148,7 +158,7 @@ class Experiment:
         """
         return Experiment(
             case=self.case, engine=self.engine, stream=self.stream, progress=self.progress, record=self.record,
-            cap=self.cap, _ordered=self._ordered, _before=self._used,
+            choices=self.choices, cap=self.cap, _ordered=self._ordered, _before=self._used,
         )  # fmt: skip
 
     def flush(self) -> None:
@@ -157,8 +167,8 @@ class Experiment:
         if trials:
             self.record(trials)
 
-    def _note(self, trials: Sequence[Trial]) -> None:
-        """Counts trials, and hands them over when there are many."""
+    def _note(self, trials: Sequence[Trial], *, recorded: Sequence[Trial]) -> None:
+        """Counts trials, and hands over those to be recorded when there are many."""
         self.drawn += len(trials)
         self.paid += sum(not t.cached for t in trials)
         for trial in trials:
@@ -172,6 +182,6 @@ class Experiment:
             if completion.reply.model:
                 self.models[completion.reply.model] = self.models.get(completion.reply.model, 0) + 1
         self.watch(trials)
-        self._trials += trials
+        self._trials += recorded
         if len(self._trials) >= RECORD_EVERY:
             self.flush()

@@ -109,6 +109,7 @@ def claim_span(claim: Claim, *, time_ns: int) -> Span:
         names.CLAIM_E_VALUE: claim.e_value,
         names.CLAIM_ALPHA: claim.alpha,
         names.CLAIM_CALLS: claim.calls,
+        names.CLAIM_BY_LOGPROBS: claim.by_logprobs or "",
         names.CLAIM_GUARDS: guards,
         names.CLAIM_PARENT: claim.parent,
         names.CLAIM_CHAIN_END: claim.chain_end,
@@ -140,11 +141,12 @@ def explain(claim: Claim) -> str:
     """Returns a claim in one sentence that quotes nothing of the trace."""
     base, changed = (_RATE_OF.format(target=t.target, draws=t.draws) for t in (claim.base, claim.changed))
     what = {"cause": "with the piece removed", "fix": "with the fix"}.get(claim.kind, "with everything tested removed")
-    measured = f"{base} replays as recorded, {changed} {what}"
+    unit, asked = ("samples", "requests, by log-probabilities") if claim.by_logprobs else ("replays", "replays")
+    measured = f"{base} {unit} as recorded, {changed} {what}"
     low, high = claim.interval
     if claim.verdict is Verdict.SUPPORTED:
         measured += f"; effect {claim.effect:+.2f} [{low:+.2f}, {high:+.2f}], e-value {claim.e_value:.3g}"
-    return f"{claim.verdict.value}: {claim.case.target.label}: {measured} ({claim.calls} replays, {claim.model})"
+    return f"{claim.verdict.value}: {claim.case.target.label}: {measured} ({claim.calls} {asked}, {claim.model})"
 
 
 def _link_to_decision(trace_id: str, span_id: str) -> tuple[Link, ...]:

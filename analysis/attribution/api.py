@@ -20,6 +20,7 @@ def why(
     budget: int | None = None,
     full: bool = False,
     thorough: bool = False,
+    logprobs: bool = False,
     guess: bool = False,
     depth: int = DEPTH,
 ) -> WhyReport:
@@ -34,11 +35,13 @@ def why(
         budget: replays to pay for at most.
         full: find every cause, not only enough for a headline.
         thorough: spend more before saying that there is no cause.
+        logprobs: ask for probabilities, one call a removal, where the request forces a choice.
         guess: ask the model once which piece it was, and look there first.
         depth: how many links back to follow the cause; 0 for the cause alone.
 
     Raises WhyspanError, with a hint, for whatever is missing.
     """
     with open_desk(store=store, model_fn=model_fn, base_url=base_url, budget=budget) as desk:
+        desk.logprobs = logprobs
         case = desk.case(run, event)
         return asyncio.run(find_chain(desk, case, Options(full=full, thorough=thorough), depth=depth, ask=guess))

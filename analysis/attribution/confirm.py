@@ -99,7 +99,7 @@ class Docket:
     def is_exhausted(self, nomination: Nomination) -> bool:
         """Whether the nomination has had the draws that a claim of any use should take."""
         patience = _PATIENCE if self._ledger.base_rate > 0.8 else _PATIENCE_UNSTABLE
-        return self.fresh(nomination).draws >= patience
+        return self.fresh(nomination).draws >= patience * self._ledger.samples_per_call
 
     def is_hopeless(self, nomination: Nomination) -> bool:
         """Whether more draws are unlikely to end in a claim of any use."""

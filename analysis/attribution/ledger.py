@@ -22,8 +22,9 @@ class BudgetEnded(Exception):
 class Ledger:
     """Counts of every removal drawn so far."""
 
-    def __init__(self, *, budget: int) -> None:
+    def __init__(self, *, budget: int, samples_per_call: int = 1) -> None:
         self._budget = budget
+        self.samples_per_call = samples_per_call
         self._tallies: dict[frozenset[int], Tally] = {}
         self.draws = 0
         self.rounds = 0
@@ -38,6 +39,11 @@ class Ledger:
         """A rate of the decision for planning: shrunk, and kept off 0 and 1."""
         return min(0.98, max(0.03, (self.baseline.target + 0.5) / (self.baseline.draws + 1)))
 
+    @property
+    def spent(self) -> int:
+        """The draws in units of what one call gives; what the search has patience for."""
+        return self.draws // self.samples_per_call
+
     def tally(self, removal: frozenset[int]) -> Tally:
         """Returns the counts of one removal."""
         return self._tallies.get(removal, Tally())
@@ -47,12 +53,14 @@ class Ledger:
         return {removal: tally for removal, tally in self._tallies.items() if removal}
 
     def draw(self, wishes: Mapping[frozenset[int], int]) -> Steps[None]:
-        """Sends one round with `wishes` samples per removal and records the outcomes.
+        """Sends one round with `wishes` samples per removal, as many times as one call gives, and records the outcomes.
 
         Raises:
             BudgetEnded: the budget allows less than was wished, or the caller sent fewer outcomes; those it sent count.
         """
-        wanted = tuple(Draw(removal=removal, count=count) for removal, count in wishes.items() if count > 0)
+        wanted = tuple(
+            Draw(removal=removal, count=count * self.samples_per_call) for removal, count in wishes.items() if count > 0
+        )
         allowed = self._within_budget(wanted)
         if allowed:
             replies = yield allowed

@@ -86,6 +86,8 @@ class Options:
     given: bool = True
     """Search what was given before the run as well: the prompt, the user's words, the tools."""
     seed: int = 0
+    samples_per_call: int = 1
+    """Samples of a removal that cost as much as one: more than 1 where the model tells its probabilities."""
     guess: frozenset[int] = frozenset()
     """Leaves that somebody suspects; they are looked at first and are never believed."""
 

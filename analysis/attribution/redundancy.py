@@ -35,9 +35,9 @@ _BATCH: Final = 3
 
 def find_redundant(study: Study, pool: frozenset[int], *, limit: int) -> Steps[Claim | None]:
     """Looks for a redundant set in a pool whose whole removal ends the decision, and puts it to the test."""
-    until = study.ledger.draws + limit
+    until = study.ledger.spent + limit
     order = tuple(sorted(pool))
-    while study.ledger.draws < until:
+    while study.ledger.spent < until:
         if study.believe(pool, _ANY).shapes[Shape.DIFFUSE] > _DIFFUSE:
             return None
         chances = sufficiency(study, order)

@@ -81,7 +81,7 @@ class Search:
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self._since = study.ledger.draws
+        self._since = study.ledger.spent
         self._trials: dict[frozenset[int], Trial] = {}
         self._given_up: set[frozenset[int]] = set()
 
@@ -100,7 +100,7 @@ class Search:
 
     @property
     def _is_spent(self) -> bool:
-        spent = self._study.ledger.draws - self._since
+        spent = self._study.ledger.spent - self._since
         if self._is_extra:
             return spent >= _FURTHER_LIMIT
         if self._study.has_large_claim and not self._study.options.full:
@@ -196,11 +196,11 @@ class Search:
         for suspect, trial in list(self._trials.items()):
             if study.docket.holds(trial.nomination):
                 study.add(_claim(study, suspect, trial))
-                self._since = study.ledger.draws
+                self._since = study.ledger.spent
             elif study.docket.is_exhausted(trial.nomination) or self._is_late():
                 self._given_up.add(suspect)
                 if not self._is_extra:
-                    self._since = study.ledger.draws
+                    self._since = study.ledger.spent
             elif not _is_doubted(belief, suspect):
                 continue
             del self._trials[suspect]
@@ -240,7 +240,7 @@ def _spread(belief: Belief) -> float:
 
 
 def _negligible(study: Study) -> float:
-    if study.options.thorough:
+    if study.options.thorough or study.options.samples_per_call > 1:
         return _NONE_LEFT_THOROUGH
     return _NONE_LEFT if study.ledger.base_rate > _STABLE else _NONE_LEFT_UNSTABLE
 

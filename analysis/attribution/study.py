@@ -35,7 +35,7 @@ class Study:
     def __init__(self, leaves: Sequence[Leaf], decision: str, options: Options) -> None:
         self.leaves = tuple(leaves)
         self.options = options
-        self.ledger = Ledger(budget=options.budget)
+        self.ledger = Ledger(budget=options.budget, samples_per_call=options.samples_per_call)
         self.docket = Docket(ledger=self.ledger, options=options)
         self.rng = np.random.default_rng(options.seed)
         self.claims: list[Claim] = []

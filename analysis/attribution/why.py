@@ -36,6 +36,8 @@ class WhyReport:
     """The claim to show first; None when there is no cause with a large effect."""
     paid: int
     """Replays that were paid for in this run; the others came from the reply store."""
+    by_logprobs: bool = False
+    """The replays are samples drawn from probabilities that the model told, one call for all of a request."""
     guess: tuple[int, ...] | None = None
     """Groups that the model suspected when it was asked; None when it was not asked. They were only looked at first."""
     chain: "Chain | None" = None
@@ -59,6 +61,7 @@ class WhyReport:
             "pieces": len(self.segmentation.groups),
             "replays": result.draws,
             "paid": self.paid,
+            "by_logprobs": self.by_logprobs,
             "guess": None if self.guess is None else [self.segmentation.said(g) for g in self.guess],
             "rounds": result.rounds,
             "notes": list(result.notes),
@@ -89,16 +92,20 @@ async def explain(experiment: Experiment, options: Options, *, ask: bool = False
     case = experiment.case
     cut = segment(case.api, case.request)
     guess = await suspects(experiment, cut) if ask else None
-    options = replace(options, budget=UNCAPPED, guess=options.guess.union(guess or ()))
+    options = replace(
+        options, budget=UNCAPPED, guess=options.guess.union(guess or ()), samples_per_call=experiment.samples_per_call
+    )
     core = attribute(cut.leaves(), _decision_words(case), options)
     result = await drive(core, experiment, cut)
-    claims = tuple(_claim(case, cut, c, result, options) for c in result.claims)
+    claims = tuple(_claim(case, cut, c, result) for c in result.claims)
     if not claims and result.stop in {Stop.NO_CAUSE, Stop.RARE}:
         claims = (_no_cause(case, cut, result, options),)
+    if by_logprobs := experiment.choices is not None:
+        claims = tuple(replace(claim, by_logprobs=True, calls=result.requests) for claim in claims)
     head = next((c for c, found in zip(claims, result.claims, strict=False) if found is result.headline), None)
     return WhyReport(
         case=case, segmentation=cut, attribution=result, claims=claims, headline=head, paid=experiment.paid,
-        guess=guess,
+        by_logprobs=by_logprobs, guess=guess,
     )  # fmt: skip
 
 
@@ -107,7 +114,7 @@ def _decision_words(case: Case) -> str:
     return case.target.spec.partition(":")[2] or case.target.spec
 
 
-def _claim(case: Case, cut: Segmentation, cause: Cause, result: Attribution, options: Options) -> Claim:
+def _claim(case: Case, cut: Segmentation, cause: Cause, result: Attribution) -> Claim:
     return Claim(
         case=case,
         kind="cause",

@@ -79,6 +79,17 @@ class ReplayEngine:
             self.budget.settle(1, len(answered))
         return answered[0].completion if answered else None
 
+    def recall(self, key: str) -> StoredReply | None:
+        """Returns what was kept under a key of the caller's own."""
+        return next(iter(self._replies.find(self.provider.endpoint, key, 0, 1)), None)
+
+    def keep(self, key: str, completion: Completion) -> None:
+        """Keeps something that was paid for under a key of the caller's own, which is not that of any request."""
+        now = time.time_ns()
+        reply = StoredReply(sample=0, completion=completion, start_ns=now, end_ns=now)
+        self._writes.add(self.provider.endpoint, key, [reply])
+        self._writes.flush()
+
     async def _ask(self, request: Body, key: str, samples: list[int]) -> list[StoredReply]:
         answered: list[StoredReply] = []
         try:

@@ -13,17 +13,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...ingest.calls import Body, ModelReply, ToolCall
+from ...ingest.calls import Body, ModelReply, ToolCall, Usage
 from ...ingest.errors import UpstreamError
 from ..cases import Case
+from .completion import Completion
 from .engine import ReplayEngine
 
 WIDTHS = (20, 2000)
-"""Alternatives asked for: as many as OpenAI gives, then as many as servers of one's own give."""
+"""Alternatives asked for: as many as OpenAI gives, then many, as servers of one's own give."""
+WHOLE_VOCABULARY = 100_000
+"""Alternatives asked for at last where the choice is the first token: of many tokens they would be too much to send."""
 MARGIN_TOKENS = 24
 """Tokens that a forced choice may come after."""
 MISSING_MASS = 0.02
-"""An option that is not listed is taken as impossible when all that is not listed is less likely than this."""
+"""An option that is not listed is taken as impossible when all that is not listed is less likely than this, or when all
+such options together weigh less beside the others, at the request's temperature."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,24 @@ class Choice:
         if self.is_tool:
             return ModelReply(tool_calls=(ToolCall(name=option, arguments="{}"),))
         return ModelReply(text=f'{before}{option}"}}' if self.lead else option)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a model told of a choice."""
+
+    choice: Choice
+    before: str
+    """The text before the option, as the model most likely says it."""
+    options: Mapping[str, float]
+    """Option → its probability; they sum to 1."""
+    usage: Usage
+    """What the last call took."""
+    calls: int = 1
+
+    def reply(self, option: str) -> ModelReply:
+        """Returns a reply that chooses so."""
+        return self.choice.reply(self.before, option)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,35 +107,43 @@ def _tool_choice(request: Body) -> Choice | None:
 
 
 async def forced_odds(engine: ReplayEngine, case: Case) -> Odds | None:
-    """Returns the probability of a case's target; None when it has to be sampled instead.
+    """Returns the probability of a case's target; None when it has to be sampled instead (`read_choice`)."""
+    reading = await read_choice(engine, case.request)
+    if reading is None:
+        return None
+    hits = [o for o in reading.options if case.target.matches(reading.reply(o))]
+    return Odds(options=reading.options, probability=sum(reading.options[o] for o in hits), calls=reading.calls)
 
-    That is so when the request forces no choice, or the endpoint gives no usable log-probabilities.
+
+async def read_choice(engine: ReplayEngine, request: Body, widths: Sequence[int] = WIDTHS) -> Reading | None:
+    """Returns the probabilities of the choice that a request forces; `widths` are numbers of alternatives to ask for.
+
+    None when it forces no choice, when the endpoint gives no usable log-probabilities, or when the budget has ended.
     """
-    choice = choice_of(case.request)
+    choice = choice_of(request)
     if choice is None:
         return None
-    for calls, width in enumerate(WIDTHS, start=1):
-        tokens = await _tokens(engine, case.request, width)
-        found = _at_choice(tokens, choice)
-        if found is None:
+    for calls, width in enumerate(widths if choice.lead else (*widths, WHOLE_VOCABULARY), start=1):
+        completion = await _ask(engine, request, width, tokens=MARGIN_TOKENS if choice.lead else 1)
+        found = _at_choice(completion.logprobs, choice) if completion else None
+        if completion is None or found is None:
             return None
         before, alternatives = found
-        odds, is_sure = _weights(alternatives, choice.options, _temperature(case.request))
+        odds, is_sure = _weights(alternatives, choice.options, _temperature(request))
         if is_sure:
-            hits = [o for o in odds if case.target.matches(choice.reply(before, o))]
-            return Odds(options=odds, probability=sum(odds[o] for o in hits), calls=calls)
+            return Reading(choice=choice, before=before, options=odds, usage=completion.usage, calls=calls)
     return None
 
 
-async def _tokens(engine: ReplayEngine, request: Body, width: int) -> Sequence[Mapping[str, Any]]:
-    asked = {**request, "temperature": 0, "logprobs": True, "top_logprobs": width, "max_tokens": MARGIN_TOKENS}
+async def _ask(engine: ReplayEngine, request: Body, width: int, *, tokens: int) -> Completion | None:
+    limit = "max_completion_tokens" if "max_completion_tokens" in request else "max_tokens"
+    asked = {**request, "temperature": 0, "logprobs": True, "top_logprobs": width, limit: tokens}
     try:
-        completion = await engine.ask(asked)
+        return await engine.ask(asked)
     except UpstreamError as error:
         if error.transient:
             raise
-        return ()  # The endpoint does not take these parameters.
-    return completion.logprobs if completion else ()
+        return None  # The endpoint does not take these parameters.
 
 
 def _temperature(request: Body) -> float:
@@ -135,12 +165,21 @@ def _weights(
     alternatives: Sequence[Mapping[str, Any]], options: Sequence[str], temperature: float
 ) -> tuple[dict[str, float], bool]:
     """Returns the share of each option, and whether what is not listed is too little to matter."""
-    mass, listed = dict.fromkeys(options, 0.0), 0.0
-    for alternative in alternatives:
-        listed += math.exp(alternative["logprob"])
-        begun = [o for o in options if alternative["token"] and o.startswith(alternative["token"])]
-        if len(begun) == 1:
-            mass[begun[0]] += math.exp(alternative["logprob"] / temperature)
+    begun = [
+        (found[0], alternative["logprob"])
+        for alternative in alternatives
+        if len(found := [o for o in options if alternative["token"] and o.startswith(alternative["token"])]) == 1
+    ]
+    if not begun:
+        return dict.fromkeys(options, 0.0), False
+    mass = dict.fromkeys(options, 0.0)
+    likeliest = max(logprob for _, logprob in begun)
+    for option, logprob in begun:
+        mass[option] += math.exp((logprob - likeliest) / temperature)
     total = sum(mass.values())
-    is_sure = total > 0 and (all(mass.values()) or 1.0 - listed < MISSING_MASS)
-    return ({o: m / total for o, m in mass.items()} if total else mass), is_sure
+    listed = sum(math.exp(alternative["logprob"]) for alternative in alternatives)
+    # An option that is not listed is less likely than the last alternative that is.
+    least = min(alternative["logprob"] for alternative in alternatives)
+    missing = (len(options) - len({o for o, _ in begun})) * math.exp((least - likeliest) / temperature)
+    is_sure = 1.0 - listed < MISSING_MASS or missing <= MISSING_MASS * total
+    return {o: m / total for o, m in mass.items()}, is_sure

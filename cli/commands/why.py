@@ -39,6 +39,11 @@ _GAVE_UP = frozenset({Stop.NO_CAUSE, Stop.UNRESOLVED})
     "--depth", type=click.IntRange(0), default=DEPTH, show_default=True, metavar="N",
     help="Follow the cause up to N calls back, to what started it; 0: not at all.",
 )  # fmt: skip
+@click.option(
+    "--logprobs",
+    is_flag=True,
+    help="Ask for probabilities instead, one call a removal, where the request forces a choice.",
+)
 @click.option("--guess", is_flag=True, help="Ask the model once which piece it was, and look there first.")
 @click.option(
     "--method",
@@ -57,6 +62,7 @@ def command(
     full: bool,
     thorough: bool,
     depth: int,
+    logprobs: bool,
     guess: bool,
     method: str | None,
     as_json: bool,
@@ -67,6 +73,10 @@ def command(
     no-tool, finish:REASON, error, py:MODULE:FUNCTION, judge:"QUESTION", last, #N or span:ID. Only the one recorded
     model call is sent again, with pieces of its context removed; the agent and its tools never run.
 
+    With --logprobs one call tells how likely the decision is without a piece, where the request makes the model choose
+    (a JSON enum, a grammar, a tool that must be called) and the endpoint gives log-probabilities. Any number of samples
+    is drawn from that. What the model does not tell is sampled as always.
+
     A cause that the run itself brought in is followed back, call by call, to the outside text that started it.
 
     --method ranks the pieces by leave-one-out (loo), a sparse fit to random removals (contextcite) or the model's own
@@ -74,12 +84,13 @@ def command(
 
     Exit codes: 0 a cause was found, 1 none, 5 the budget ended (the same command goes on, what is known is free).
     """
-    if method and (full or thorough or guess or writeback):
+    if method and (full or thorough or logprobs or guess or writeback):
         raise UsageError(
-            "--method gives scores, not claims: --full, --thorough, --guess and --writeback have no meaning with it"
+            "--method gives scores, not claims; --full, --thorough, --logprobs, --guess and --writeback are of no use"
         )
     options = Options(full=full, thorough=thorough)
     with desk_of(session, replay) as desk:
+        desk.logprobs = logprobs
         cases = choose_cases(desk.store, run, event, query, overlays=desk.overlays)
         if not agree(desk, cases, desk.budget.cap, replay):
             return ExitCode.OK
@@ -91,13 +102,18 @@ def command(
     else:
         for line in (line for report in reports for line in (*render_why(report, Paint.stdout(session)), "")):
             click.echo(line)
-        decision = words(run, event, query)
+        decision, given = words(run, event, query), replay.words() + " --logprobs" * logprobs
         if any(report.headline for report in reports):
             click.echo(f"next: {session.command(f'fix {decision}{replay.words()}')}")
         elif not thorough and any(report.attribution.stop in _GAVE_UP for report in reports):
-            asked = " --full" * full + " --guess" * guess + f" --depth {depth}" * (depth != DEPTH)
-            click.echo(f"next: {session.command(f'why {decision}{replay.words()}{asked} --thorough')}")
-        for step in dict.fromkeys(next_step(r.chain, decision, depth, replay.words()) for r in reports if r.chain):
+            asked = (
+                " --full" * full
+                + " --logprobs" * logprobs
+                + " --guess" * guess
+                + f" --depth {depth}" * (depth != DEPTH)
+            )
+            click.echo(f"next: {session.command(f'why {decision}{given}{asked} --thorough')}")
+        for step in dict.fromkeys(next_step(r.chain, decision, depth, given) for r in reports if r.chain):
             if step:
                 click.echo(f"  or: {session.command(step)}")
     claims = (claim for report in reports for claim in (report.chain.claims if report.chain else report.claims))

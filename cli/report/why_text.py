@@ -43,7 +43,7 @@ def render_why(report: WhyReport, paint: Paint) -> Iterator[str]:
         yield ""
     if not result.claims:
         yield paint(STOP_WORDS[result.stop], bold=True) if result.stop in STOP_WORDS else ""
-        yield f"  as recorded    {rate_words(result.baseline)}"
+        yield f"  as recorded    {rate_words(result.baseline, _unit(report))}"
         if result.stop is Stop.RARE and isinstance(case.target, SameCallsTarget):
             events = " or ".join(dict.fromkeys(f"tool:{name}" for name, _ in case.target.calls))
             yield f"  The arguments vary: ask about {paint(events)}, whatever they are."
@@ -69,8 +69,8 @@ def _cause(report: WhyReport, cause: Cause, paint: Paint, width: int, *, is_head
     for segment in report.segments(cause):
         yield f"  {paint(word, fg='red', bold=True)}  in {paint(segment.place)}"
         yield from _quote(segment, paint, width)
-    yield f"  as recorded    {rate_words(cause.with_pieces)}"
-    yield f"  without it     {rate_words(cause.without_pieces)}{_instead(cause.without_pieces)}"
+    yield f"  as recorded    {rate_words(cause.with_pieces, _unit(report))}"
+    yield f"  without it     {rate_words(cause.without_pieces, _unit(report))}{_instead(cause.without_pieces)}"
     low, high = -cause.drop.high, -cause.drop.low
     yield f"  effect         {-cause.effect:+.2f}, 95 % interval {low:+.2f} to {high:+.2f}"
     yield f"  evidence       e-value {cause.e_value:,.0f}, needed {1 / cause.alpha_t:,.0f}"
@@ -88,9 +88,13 @@ def _quote(segment: Segment, paint: Paint, width: int) -> Iterator[str]:
         yield paint("      " + shorten(after, room), dim=True)
 
 
-def rate_words(tally: Tally) -> str:
+def rate_words(tally: Tally, unit: str = "replays") -> str:
     """Returns `9 of 10 replays (0.90)`."""
-    return f"{tally.target:>3} of {tally.draws:<3} replays ({tally.rate:.2f})"
+    return f"{tally.target:>3} of {tally.draws:<3} {unit} ({tally.rate:.2f})"
+
+
+def _unit(report: WhyReport) -> str:
+    return "samples" if report.by_logprobs else "replays"
 
 
 def _instead(tally: Tally) -> str:
@@ -103,9 +107,15 @@ def _instead(tally: Tally) -> str:
 def _notes(report: WhyReport, paint: Paint) -> Iterator[str]:
     result = report.attribution
     total = len(report.segmentation.groups)
-    rerun = f", {result.draws - report.paid} of them known from before" if result.draws > report.paid else ""
+    count = result.requests if report.by_logprobs else result.draws
+    what = "requests that told probabilities" if report.by_logprobs else "replays"
+    rerun = f", {count - report.paid} of them known from before" if count > report.paid else ""
     tested = f"{len(result.tested)} removals among {total} pieces"
-    yield paint(f"  {result.draws} replays in {result.rounds} rounds{rerun}; {tested}", dim=True)
+    yield paint(f"  {count} {what} in {result.rounds} rounds{rerun}; {tested}", dim=True)
+    if report.by_logprobs:
+        yield paint(
+            "  samples are drawn from the told probabilities: as many as the evidence takes, at no call", dim=True
+        )
     if report.guess is not None:
         suspected = " / ".join(shorten(report.segmentation.said(g), 80) for g in report.guess) or "no piece"
         yield paint(f"  asked, the model suspected (no evidence, only looked at first): {suspected}", dim=True)

@@ -41,7 +41,7 @@ CONTRACT = {
     "intervention_kind intervention sample outcome model error input_tokens output_tokens cost_usd latency_ms",
     "claims": "trace_id span_id started claim_id decision_trace_id decision_span_id case_id target kind verdict scope "
     "detail subject intervention_id intervention_kind effect base_rate base_n rate n interval_low interval_high "
-    "e_value alpha calls guards parent_claim_id chain_end cases",
+    "e_value alpha calls guards parent_claim_id chain_end cases by_logprobs",
 }
 
 

@@ -62,6 +62,7 @@ CLAIMS = View(
             "chain_end", "VARCHAR", c.CLAIM_CHAIN_END, "Why a chain ends with this cause; NULL where it goes on."
         ),
         attribute("cases", "VARCHAR", c.CLAIM_CASES, "Of a cause in several decisions: JSON, each with its e-value."),
+        attribute("by_logprobs", "BOOLEAN", c.CLAIM_BY_LOGPROBS, "True when drawn from told probabilities, else NULL."),
     ),
     source=f"FROM spans WHERE {OWN} AND attr(attributes, '{c.KIND}') = '{c.KIND_CLAIM}'",
 )

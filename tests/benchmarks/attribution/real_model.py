@@ -28,6 +28,7 @@ from whyspan.analysis.attribution.why import explain
 from whyspan.analysis.cases import Case
 from whyspan.analysis.experiment import Experiment
 from whyspan.analysis.replay.budget import Budget
+from whyspan.analysis.replay.drawing import ChoiceSampler
 from whyspan.analysis.replay.engine import ReplayEngine
 from whyspan.analysis.replay.models import choose_model
 from whyspan.analysis.replay.reply_store import SqliteReplyStore
@@ -92,6 +93,10 @@ def judge(named: Named, roles: Mapping[int, str]) -> dict[str, Any]:
 
 async def ask(experiment: Experiment, method: str) -> Named:
     """Runs a method."""
+    if method == "why" and experiment.choices:
+        named = named_by((await explain(experiment, Options())).attribution)
+        named.calls = experiment.engine.budget.spent
+        return named
     if method == "why":
         return named_by((await explain(experiment, Options())).attribution)
     scores = (await score(experiment, Method(method))).scores
@@ -106,7 +111,9 @@ async def row(measured: dict[str, Any], method: str, args: argparse.Namespace) -
     engine = ReplayEngine(provider, replies, Budget(BUDGET), concurrency=4)
     start = time.monotonic()
     try:
-        named = await ask(Experiment(case=case, engine=engine, stream="why" if method == "why" else "score"), method)
+        choices = await ChoiceSampler.open(engine, case) if args.logprobs else None
+        stream = "why" if method == "why" else "score"
+        named = await ask(Experiment(case=case, engine=engine, stream=stream, choices=choices), method)
     finally:
         await provider.aclose()
         replies.close()
@@ -146,6 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", required=True)
     parser.add_argument("--methods", default="why", help=f"comma-separated: why, {', '.join(Method)}")
+    parser.add_argument("--logprobs", action="store_true", help="why asks for probabilities where a choice is forced")
     parser.add_argument("--only", default="", help="decisions whose id holds this")
     parser.add_argument("--replies", type=Path, default=Path("real-model-replies.sqlite"))
     args = parser.parse_args()

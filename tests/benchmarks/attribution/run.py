@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,6 +24,7 @@ from whyspan.analysis.attribution.attribute import attribute
 from whyspan.analysis.attribution.methods.contextcite import contextcite
 from whyspan.analysis.attribution.methods.leave_one_out import leave_one_out
 from whyspan.analysis.attribution.problem import Leaf, Options, Outcome, Replies, Role, Round
+from whyspan.analysis.replay.drawing import SAMPLES_PER_CALL
 
 METHODS = ("why", "loo", "contextcite")
 T = TypeVar("T")
@@ -74,11 +76,13 @@ def row(world: World, options: Options, *, words: bool = True) -> dict[str, obje
     result, seconds = play(world, attribute(leaves_of(world), decision_of(world) if words else "", options))
     claims = [claim.removal for claim in result.claims]
     head = result.headline.removal if result.headline else None
+    at_headline = result.headline.at_draw if result.headline else result.draws
+    is_told = options.samples_per_call > 1
     return {
-        "calls": result.draws,
-        "head_calls": result.headline.at_draw if result.headline else result.draws,
+        "calls": result.requests if is_told else result.draws,
+        "head_calls": result.requests if is_told else at_headline,
         "rounds": result.rounds,
-        "contexts": len(result.tested) + 1,
+        "contexts": result.requests,
         "hit": is_hit(world, head),
         "named": head is not None,
         "exact": is_exact(world, claims),
@@ -109,6 +113,14 @@ def score_row(world: World, method: str) -> dict[str, object]:
     }
 
 
+def options_of(args: argparse.Namespace, world: World) -> Options:
+    """Returns how why is run on a world."""
+    options = Options(full=args.full, thorough=args.thorough, guess=guess_of(world, args.guess))
+    if not args.logprobs:
+        return options
+    return replace(options, samples_per_call=SAMPLES_PER_CALL, budget=options.budget * SAMPLES_PER_CALL)
+
+
 def rows_of(args: argparse.Namespace) -> Iterator[dict[str, object]]:
     """Yields the results of every world asked for, and those of the peer after them."""
     first, last = map(int, args.seeds.split(":"))
@@ -117,12 +129,13 @@ def rows_of(args: argparse.Namespace) -> Iterator[dict[str, object]]:
             for seed in range(first, last):
                 world = GENERATORS[args.generator](scenario, size, seed)
                 world.misfit = args.misfit
-                options = Options(full=args.full, thorough=args.thorough, guess=guess_of(world, args.guess))
+                options = options_of(args, world)
                 key = {"generator": args.generator, "scenario": scenario, "size": size, "seed": seed}
                 for method in args.methods.split(","):
                     if method == "why":
                         tool = f"whyspan, {args.guess} guess" if args.guess else "whyspan"
                         tool += ", no words" if args.no_words else ""
+                        tool += ", told probabilities" if args.logprobs else ""
                         yield {**key, "tool": tool, **row(world, options, words=not args.no_words)}
                     else:
                         yield {**key, "tool": method, **score_row(world, method)}
@@ -147,6 +160,7 @@ def main() -> None:
     parser.add_argument("--methods", default="why", help=f"comma-separated: {', '.join(METHODS)}")
     parser.add_argument("--guess", choices=["right", "wrong"], help="give why a guess to start from")
     parser.add_argument("--no-words", action="store_true", help="hide the words of the decision from why")
+    parser.add_argument("--logprobs", action="store_true", help="one call gives many samples, and calls are requests")
     parser.add_argument("--full", action="store_true")
     parser.add_argument("--thorough", action="store_true")
     parser.add_argument("--misfit", type=float, default=0.0, help="spread of a shift of the log-odds a removal")

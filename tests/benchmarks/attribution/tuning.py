@@ -29,6 +29,7 @@ from whyspan.analysis.attribution.attribute import attribute
 from whyspan.analysis.attribution.problem import Options, Outcome, Role
 from whyspan.analysis.canonical import digest
 from whyspan.analysis.replay.budget import Budget
+from whyspan.analysis.replay.drawing import SAMPLES_PER_CALL
 from whyspan.analysis.replay.engine import ReplayEngine
 from whyspan.analysis.replay.logprobs import choice_of
 from whyspan.analysis.replay.models import choose_model
@@ -129,8 +130,9 @@ async def probability(engine: ReplayEngine, predicate: Predicate, request: Body)
     return found
 
 
-def play(measured: dict[str, Any], seed: int, ask: Ask) -> Row:
+def play(measured: dict[str, Any], seed: int, ask: Ask, samples_per_call: int) -> Row:
     """Plays the core on a decision with the draws of one seed, and returns the line of its results."""
+    options = Options(budget=Options().budget * samples_per_call, samples_per_call=samples_per_call)
     case = case_of(measured)
     cut = segment(case.api, case.request)
     leaves = cut.leaves()
@@ -140,12 +142,15 @@ def play(measured: dict[str, Any], seed: int, ask: Ask) -> Row:
     def outcome(removal: frozenset[int]) -> Outcome:
         return Outcome.TARGET if rng.random() < ask(cut.without(removal)) else Outcome.OTHER
 
-    result = drive(attribute(leaves, measured["predicate"]["value"], Options()), outcome)
+    result = drive(attribute(leaves, measured["predicate"]["value"], options), outcome)
     place = next(PLACES[leaves[group].role] for group, role in roles.items() if role == "planted")
-    return {"id": measured["id"], "seed": seed, "place": place, **judge(named_by(result), roles)}
+    named = named_by(result)
+    if samples_per_call > 1:
+        named.calls = result.requests
+    return {"id": measured["id"], "seed": seed, "place": place, **judge(named, roles)}
 
 
-def rows_of(measured: dict[str, Any], seeds: range, url: str, memory: Memory) -> Iterator[Row]:
+def rows_of(measured: dict[str, Any], seeds: range, url: str, memory: Memory, samples_per_call: int) -> Iterator[Row]:
     """Yields the results of a decision, a seed a line."""
     predicate = predicate_of(measured)
     # One loop for all questions: the provider's connections belong to the loop that opened them.
@@ -159,7 +164,7 @@ def rows_of(measured: dict[str, Any], seeds: range, url: str, memory: Memory) ->
 
         try:
             for seed in seeds:
-                yield play(measured, seed, ask)
+                yield play(measured, seed, ask, samples_per_call)
         finally:
             runner.run(provider.aclose())
 
@@ -186,13 +191,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", required=True)
     parser.add_argument("--seeds", default="0:4", help="FIRST:LAST, the last one excluded")
+    parser.add_argument("--logprobs", action="store_true", help="many samples a call, and calls are requests")
     parser.add_argument("--only", default="", help="decisions whose id holds this")
     parser.add_argument("--probabilities", type=Path, default=Path("tuning-probabilities.jsonl"))
     args = parser.parse_args()
+    samples_per_call = SAMPLES_PER_CALL if args.logprobs else 1
     seeds, memory = range(*map(int, args.seeds.split(":"))), Memory(args.probabilities)
     rows = []
     for measured in json.loads(DECISIONS.read_text("utf-8")):
-        for result in rows_of(measured, seeds, args.url, memory) if args.only in measured["id"] else ():
+        for result in (
+            rows_of(measured, seeds, args.url, memory, samples_per_call) if args.only in measured["id"] else ()
+        ):
             rows.append(result)
             sys.stdout.write(json.dumps(result) + "\n")
             sys.stdout.flush()

@@ -8,7 +8,7 @@ from whyspan.analysis.cases import Case
 from whyspan.analysis.replay.budget import Budget
 from whyspan.analysis.replay.completion import Completion
 from whyspan.analysis.replay.engine import ReplayEngine
-from whyspan.analysis.replay.logprobs import Odds, choice_of, forced_odds
+from whyspan.analysis.replay.logprobs import Odds, choice_of, forced_odds, read_choice
 from whyspan.analysis.replay.reply_store import SqliteReplyStore
 from whyspan.analysis.targets import parse_target
 from whyspan.ingest.calls import Api, Body, ModelReply
@@ -113,3 +113,35 @@ async def test_an_option_too_unlikely_to_be_listed_counts_as_impossible() -> Non
     found = await odds(GRAMMAR, "text:/^no/", [token("yes", yes=0.99)])
     assert found is not None
     assert found.probability == 0.0
+
+
+async def test_an_option_that_weighs_nothing_at_the_requests_temperature_counts_as_impossible() -> None:
+    tokens = [token("yes", yes=0.3, maybe=0.1)]
+    assert await odds(GRAMMAR, "text:/^no/", tokens) is None
+    cold = await odds({**GRAMMAR, "temperature": 0.2}, "text:/^no/", tokens)
+    assert cold is not None
+    assert cold.options == {"yes": 1.0, "no": 0.0}
+
+
+async def test_temperature_0_chooses_the_likeliest_option_however_unlikely_its_token() -> None:
+    found = await odds({**GRAMMAR, "temperature": 0}, "text:/^no/", [token("x", x=0.9, yes=1e-6, no=1e-5)])
+    assert found is not None
+    assert found.probability == pytest.approx(1.0)
+
+
+async def test_the_limit_of_output_tokens_is_given_under_the_name_that_the_request_uses() -> None:
+    model = FakeModel([token("yes", yes=0.6, no=0.4)])
+    engine = ReplayEngine(model, SqliteReplyStore(None), Budget(9))
+    await read_choice(engine, {**GRAMMAR, "max_completion_tokens": 500})
+    assert model.asked[0]["max_completion_tokens"] == 1
+    assert "max_tokens" not in model.asked[0]
+
+
+async def test_the_whole_vocabulary_is_asked_for_only_where_the_choice_is_the_first_token() -> None:
+    for request, tokens, widths in (
+        (GRAMMAR, [token("yes", yes=0.3)], [20, 2000, 100_000]),
+        (ENUM, [token('{"action": "'), token("pay", pay=0.5)], [20, 2000]),
+    ):
+        model = FakeModel(tokens)
+        assert await read_choice(ReplayEngine(model, SqliteReplyStore(None), Budget(9)), request) is None
+        assert [asked["top_logprobs"] for asked in model.asked] == widths
