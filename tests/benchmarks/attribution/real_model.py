@@ -15,7 +15,7 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -26,7 +26,7 @@ from whyspan.analysis.attribution.problem import Options
 from whyspan.analysis.attribution.result import Attribution
 from whyspan.analysis.attribution.why import explain
 from whyspan.analysis.cases import Case
-from whyspan.analysis.experiment import Experiment
+from whyspan.analysis.experiment import STREAMS, Experiment
 from whyspan.analysis.replay.budget import Budget
 from whyspan.analysis.replay.drawing import ChoiceSampler
 from whyspan.analysis.replay.engine import ReplayEngine
@@ -93,12 +93,9 @@ def judge(named: Named, roles: Mapping[int, str]) -> dict[str, Any]:
 
 async def ask(experiment: Experiment, method: str) -> Named:
     """Runs a method."""
-    if method == "why" and experiment.choices:
-        named = named_by((await explain(experiment, Options())).attribution)
-        named.calls = experiment.engine.budget.spent
-        return named
     if method == "why":
-        return named_by((await explain(experiment, Options())).attribution)
+        named = named_by((await explain(experiment, Options())).attribution)
+        return replace(named, calls=experiment.engine.budget.spent) if experiment.choices else named
     scores = (await score(experiment, Method(method))).scores
     head = None if scores.named is None else frozenset([scores.named])
     return Named(head, [frozenset([leaf]) for leaf in scores.ranked], scores.draws)
@@ -112,7 +109,7 @@ async def row(measured: dict[str, Any], method: str, args: argparse.Namespace) -
     start = time.monotonic()
     try:
         choices = await ChoiceSampler.open(engine, case) if args.logprobs else None
-        stream = "why" if method == "why" else "score"
+        stream = args.stream if method == "why" else "score"
         named = await ask(Experiment(case=case, engine=engine, stream=stream, choices=choices), method)
     finally:
         await provider.aclose()
@@ -154,6 +151,7 @@ def main() -> None:
     parser.add_argument("--url", required=True)
     parser.add_argument("--methods", default="why", help=f"comma-separated: why, {', '.join(Method)}")
     parser.add_argument("--logprobs", action="store_true", help="why asks for probabilities where a choice is forced")
+    parser.add_argument("--stream", default="why", choices=STREAMS, help="another one gives why other samples")
     parser.add_argument("--only", default="", help="decisions whose id holds this")
     parser.add_argument("--replies", type=Path, default=Path("real-model-replies.sqlite"))
     args = parser.parse_args()

@@ -17,7 +17,7 @@ import math
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean, median
 from typing import Any, TypeAlias
@@ -146,7 +146,7 @@ def play(measured: dict[str, Any], seed: int, ask: Ask, samples_per_call: int) -
     place = next(PLACES[leaves[group].role] for group, role in roles.items() if role == "planted")
     named = named_by(result)
     if samples_per_call > 1:
-        named.calls = result.requests
+        named = replace(named, calls=result.requests)
     return {"id": measured["id"], "seed": seed, "place": place, **judge(named, roles)}
 
 
