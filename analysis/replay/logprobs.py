@@ -23,6 +23,11 @@ WIDTHS = (20, 2000)
 """Alternatives asked for: as many as OpenAI gives, then many, as servers of one's own give."""
 WHOLE_VOCABULARY = 100_000
 """Alternatives asked for at last where the choice is the first token: of many tokens they would be too much to send."""
+UNTOUCHED: Mapping[str, tuple[float, ...]] = {
+    "top_p": (1,), "top_k": (0, -1), "min_p": (0,), "typical_p": (1,), "top_a": (0,), "logit_bias": (),
+    "frequency_penalty": (0,), "presence_penalty": (0,), "repetition_penalty": (1,), "repeat_penalty": (1,),
+}  # fmt: skip
+"""Parameters of sampling, with the values at which probabilities are sampled from as they are told."""
 MARGIN_TOKENS = 24
 """Tokens that a forced choice may come after."""
 MISSING_MASS = 0.02
@@ -74,8 +79,8 @@ class Odds:
 
 
 def choice_of(request: Body) -> Choice | None:
-    """Returns the choice that a request forces; None when it forces none, or one that sampling cuts short."""
-    if request.get("top_p") not in (None, 1, 1.0):
+    """Returns the choice that a request forces; None when it forces none, or cuts or bends the probabilities."""
+    if any(request.get(name) not in (None, *values) for name, values in UNTOUCHED.items()):
         return None
     found = _enum_choice(request) or _word_choice(request) or _tool_choice(request)
     return found if found and len(set(found.options)) > 1 else None

@@ -12,6 +12,7 @@ from ...analysis.attribution.result import Stop
 from ...analysis.attribution.why import WhyReport
 from ...analysis.cases import Case
 from ...analysis.desk import Desk
+from ...analysis.replay.logprobs import choice_of
 from ...ingest.errors import ExitCode, UsageError
 from ..output import Paint, Session, write_json
 from ..replaying import ReplayArguments, agree, desk_of, replay_options
@@ -103,22 +104,26 @@ def command(
         for line in (line for report in reports for line in (*render_why(report, Paint.stdout(session)), "")):
             click.echo(line)
         decision, given = words(run, event, query), replay.words() + " --logprobs" * logprobs
-        if any(report.headline for report in reports):
-            click.echo(f"next: {session.command(f'fix {decision}{replay.words()}')}")
-        elif not thorough and any(report.attribution.stop in _GAVE_UP for report in reports):
-            asked = (
-                " --full" * full
-                + " --logprobs" * logprobs
-                + " --guess" * guess
-                + f" --depth {depth}" * (depth != DEPTH)
-            )
-            click.echo(f"next: {session.command(f'why {decision}{given}{asked} --thorough')}")
-        for step in dict.fromkeys(next_step(r.chain, decision, depth, given) for r in reports if r.chain):
-            if step:
-                click.echo(f"  or: {session.command(step)}")
+        asked = (
+            f"why {decision}{given}" + " --full" * full + " --guess" * guess + f" --depth {depth}" * (depth != DEPTH)
+        )
+        has_headline = any(report.headline for report in reports)
+        steps = [f"fix {decision}{replay.words()}"] if has_headline else _searches(reports, asked, options, logprobs)
+        steps += [next_step(r.chain, decision, depth, given) for r in reports if r.chain]
+        for n, step in enumerate(filter(None, dict.fromkeys(steps))):
+            click.echo(f"{'  or' if n else 'next'}: {session.command(step)}")
     claims = (claim for report in reports for claim in (report.chain.claims if report.chain else report.claims))
     write_back_claims(session, claims, writeback)
     return max((_exit_code(report) for report in reports), default=ExitCode.FINDING)
+
+
+def _searches(reports: list[WhyReport], asked: str, options: Options, is_told: bool) -> list[str]:
+    """Returns the commands that may find more than `asked` did."""
+    if all(report.attribution.stop not in _GAVE_UP for report in reports):
+        return []
+    longer = [] if options.thorough else [f"{asked} --thorough"]
+    is_choice = all(choice_of(report.case.request) for report in reports)
+    return longer + [f"{asked} --logprobs"] * (is_choice and not is_told)
 
 
 def _score(session: Session, desk: Desk, cases: list[Case], method: Method, *, as_json: bool, is_one: bool) -> ExitCode:

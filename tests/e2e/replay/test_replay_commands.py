@@ -260,6 +260,17 @@ def test_why_may_draw_from_log_probabilities(
     assert " --logprobs" not in out.partition("next:")[2].partition("\n")[0]
 
 
+def test_a_forced_choice_without_a_cause_is_offered_to_be_told(
+    forced: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with model_server(lambda request: Answer(REPLY)) as server:
+        words = ["why", "last", "tool:forward", "--base-url", server.url + "/v1"]
+        steps = run(capsys, "--store", str(forced), *words)[1].splitlines()[-2:]
+        assert [step.rpartition(" ")[2] for step in steps] == ["--thorough", "--logprobs"]
+        assert [step.partition(" whyspan")[0] for step in steps] == ["next:", "  or:"]
+        assert "--logprobs" not in run(capsys, *words)[1]
+
+
 def test_why_samples_what_is_not_told(
     server: ModelServer, telling: ModelServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

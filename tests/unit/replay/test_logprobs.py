@@ -81,6 +81,10 @@ async def test_a_grammar_of_words_is_a_choice_at_the_first_token() -> None:
     [
         {"model": "m", "messages": []},
         {**ENUM, "top_p": 0.9},
+        {**ENUM, "top_k": 40},
+        {**ENUM, "min_p": 0.05},
+        {**ENUM, "logit_bias": {"17": 5}},
+        {**ENUM, "repetition_penalty": 1.1},
         {**TOOLS, "tool_choice": "auto"},
         {**GRAMMAR, "grammar": "root ::= [a-z]+"},
         {**GRAMMAR, "grammar": 'root ::= "yes"'},
@@ -88,6 +92,11 @@ async def test_a_grammar_of_words_is_a_choice_at_the_first_token() -> None:
 )
 def test_what_forces_no_choice_has_to_be_sampled(request_body: Body) -> None:
     assert choice_of(request_body) is None
+
+
+def test_parameters_that_cut_nothing_leave_the_choice() -> None:
+    request = {**ENUM, "top_p": 1.0, "top_k": 0, "min_p": 0.0, "presence_penalty": 0, "logit_bias": None}
+    assert choice_of(request) is not None
 
 
 @pytest.mark.parametrize(
