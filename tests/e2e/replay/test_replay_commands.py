@@ -260,6 +260,21 @@ def test_why_may_draw_from_log_probabilities(
     assert " --logprobs" not in out.partition("next:")[2].partition("\n")[0]
 
 
+def test_a_search_by_log_probabilities_goes_on_where_its_budget_ended(
+    forced: Path, telling: ModelServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["why", "last", "tool:forward", "--logprobs", "--base-url", telling.url + "/v1", "--json"]
+    code, out, _ = run(capsys, "--store", str(forced), *words, "--budget", "4")
+    assert (code, json.loads(out)["stop"], len(telling.received)) == (ExitCode.BUDGET, "budget", 4)
+    code, out, _ = run(capsys, "--store", str(forced), *words)
+    found = json.loads(out)
+    assert (code, found["stop"]) == (ExitCode.OK, "found")
+    requests = found["claims"][0]["calls"]
+    assert found["paid"] == requests - 4
+    assert len({json.dumps(request.body, sort_keys=True) for request in telling.received}) == requests
+    assert len(telling.received) == requests
+
+
 def test_a_forced_choice_without_a_cause_is_offered_to_be_told(
     forced: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
