@@ -21,8 +21,6 @@ _RARE_LOOKS: Final = (12, 24)
 """Baseline draws after which a decision may be called too rare."""
 _OPENING: Final = 3
 """Removals explored beside the first baseline draws, since users wait for rounds."""
-_EACH: Final = 40
-"""So few leaves are each removed alone at first, where one call gives many samples."""
 _LIKELY_REQUIRED: Final = 0.8
 _SETTLED: Final = 0.9
 """When no cause in a pool is more likely than this after the search, removing all of it is not looked at apart."""
@@ -91,7 +89,8 @@ def _claim_required(study: Study) -> Steps[None]:
 
 def _is_rare(study: Study) -> Steps[bool]:
     """Draws the baseline until the decision is seen to be frequent enough to be explained, or not."""
-    yield from study.ledger.draw({**study.baseline_wishes(), **_opening(study)})
+    opening = choose_removals(study.believe(study.pool, ANY_CAUSE), size=_OPENING, rng=study.rng) if study.pool else ()
+    yield from study.ledger.draw({**study.baseline_wishes(), **Counter(opening)})
     for looks in _RARE_LOOKS:
         base = study.ledger.baseline
         if base.rate >= _RARE:
@@ -100,15 +99,6 @@ def _is_rare(study: Study) -> Steps[bool]:
         if study.ledger.baseline.target == 0:
             return True
     return study.ledger.baseline.rate < _RARE
-
-
-def _opening(study: Study) -> Counter[frozenset[int]]:
-    """Returns what is explored beside the first baseline draws."""
-    if study.ledger.samples_per_call > 1 and len(study.pool) <= _EACH:
-        return Counter(frozenset([leaf]) for leaf in sorted(study.pool))
-    if not study.pool:
-        return Counter()
-    return Counter(choose_removals(study.believe(study.pool, ANY_CAUSE), size=_OPENING, rng=study.rng))
 
 
 def _result(study: Study, stop: Stop) -> Attribution:

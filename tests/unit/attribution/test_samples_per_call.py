@@ -34,11 +34,6 @@ def test_a_weak_effect_is_proven_with_few_requests(make_leaves: Make, attribute_
         assert result.requests <= 45
 
 
-def test_each_of_a_few_pieces_is_looked_at_alone(make_leaves: Make, attribute_rate: Runner) -> None:
-    result, _ = attribute_rate(make_leaves(12), lambda removed: 0.1 if CAUSE in removed else 0.6, options=MANY)
-    assert {frozenset([leaf]) for leaf in range(12)} <= {tested.removal for tested in result.tested}
-
-
 def test_where_there_is_no_cause_a_claim_is_no_more_frequent_than_alpha(
     make_leaves: Make, attribute_rate: Runner
 ) -> None:
