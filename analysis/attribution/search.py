@@ -62,6 +62,8 @@ _ASIDE: Final = 2
 """Draws of each removal that tells the kind of a suspect."""
 _ASIDE_UNSTABLE: Final = 6
 """The same for each member of a pair where the decision is unstable: two would not tell whether it matters alone."""
+_EACH: Final = 40
+"""So few leaves are each removed alone before nothing is said to be found, where one call gives many samples."""
 _MOST_CLAIMS: Final = 8
 
 
@@ -138,7 +140,9 @@ class Search:
         for trial in self._trials.values():
             starts = not study.docket.fresh(trial.nomination).draws
             wishes |= Counter(study.docket.plan(trial.nomination)) | Counter(trial.aside if starts else {})
-        return wishes if self._is_spent else wishes | self._explore(belief)
+        if not self._is_spent:
+            wishes |= self._explore(belief)
+        return wishes or self._last_looks()
 
     def _nominate(self, belief: Belief) -> Counter[frozenset[int]]:
         """Puts the leaves and the redundant pair that are likely enough to the test.
@@ -184,6 +188,18 @@ class Search:
         if self._is_unproven(belief) or _chance_left(belief, further=further) < _negligible(self._study):
             return Counter()
         return Counter(choose_removals(belief, size=size, rng=self._study.rng))
+
+    def _last_looks(self) -> Counter[frozenset[int]]:
+        """Returns each leaf that was not yet removed alone, where that is cheap and nothing was found so far.
+
+        These do not count as spent, so that what they show can be put to the test.
+        """
+        study = self._study
+        is_cheap = study.options.samples_per_call > 1 and len(study.pool) <= _EACH
+        alone = [frozenset([leaf]) for leaf in sorted(self._pool)] if is_cheap and not study.has_large_claim else []
+        looks = Counter(leaf for leaf in alone if not study.ledger.tally(leaf).draws)
+        self._since += looks.total()
+        return looks
 
     def _is_unproven(self, belief: Belief) -> bool:
         """Whether what looks like the cause was given up for want of evidence: exploring would not add any."""

@@ -34,6 +34,16 @@ def test_a_weak_effect_is_proven_with_few_requests(make_leaves: Make, attribute_
         assert result.requests <= 45
 
 
+def test_each_of_a_few_pieces_is_looked_at_alone_before_nothing_is_found(
+    make_leaves: Make, attribute_rate: Runner
+) -> None:
+    for size, is_each in ((12, True), (60, False)):
+        result, _ = attribute_rate(make_leaves(size), lambda removed: 0.9, options=MANY)
+        assert result.stop is Stop.NO_CAUSE
+        seen = {tested.removal for tested in result.tested}
+        assert ({frozenset([leaf]) for leaf in range(size)} <= seen) == is_each
+
+
 def test_where_there_is_no_cause_a_claim_is_no_more_frequent_than_alpha(
     make_leaves: Make, attribute_rate: Runner
 ) -> None:
