@@ -85,8 +85,8 @@ class ChoiceSampler:
 
 def _is_told(target: Target, reading: Reading) -> bool:
     """Whether the choice alone tells the target: some options are the target, others are not."""
-    asks_more = not isinstance(target, TextTarget | ToolTarget) or bool(getattr(target, "conditions", ()))
-    return not asks_more and len({target.matches(reading.reply(option)) for option in reading.options}) == 2
+    asks_no_more = isinstance(target, TextTarget) or (isinstance(target, ToolTarget) and not target.conditions)
+    return asks_no_more and len({target.matches(reading.reply(option)) for option in reading.options}) == 2
 
 
 def _packed(reading: Reading) -> Completion:
