@@ -11,7 +11,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -21,13 +21,18 @@ from tests.benchmarks.attribution.generators import GENERATORS
 from tests.benchmarks.attribution.tables import render_tables
 from tests.benchmarks.attribution.world import SCENARIOS, World, is_exact, is_hit
 from whyspan.analysis.attribution.attribute import attribute
+from whyspan.analysis.attribution.confirm import Docket, confirm
+from whyspan.analysis.attribution.ledger import NOTHING, Ledger, Steps
 from whyspan.analysis.attribution.methods.contextcite import contextcite
 from whyspan.analysis.attribution.methods.leave_one_out import leave_one_out
 from whyspan.analysis.attribution.problem import Leaf, Options, Outcome, Replies, Role, Round
+from whyspan.analysis.attribution.result import Claim, Kind
 from whyspan.analysis.replay.drawing import SAMPLES_PER_CALL
 
-METHODS = ("why", "loo", "contextcite")
+METHODS = ("why", "loo", "contextcite", "proof")
 T = TypeVar("T")
+FIRST_LOOK = 4
+"""Baseline draws of why before it knows anything."""
 
 
 def play(world: World, steps: Generator[Round, Replies, T]) -> tuple[T, float]:
@@ -113,6 +118,35 @@ def score_row(world: World, method: str) -> dict[str, object]:
     }
 
 
+def proof_row(world: World) -> dict[str, object]:
+    """Returns what the evidence alone takes on one world: its causes are known and only have to be proven."""
+    ledger = Ledger(budget=Options().budget)
+    docket = Docket(ledger=ledger, options=Options())
+    causes = [world.causes] if world.scenario.startswith("or") else [frozenset([leaf]) for leaf in world.causes]
+    claims, seconds = play(world, prove(docket, ledger, causes))
+    return {
+        "calls": ledger.draws,
+        "head_calls": claims[0].at_draw if claims else ledger.draws,
+        "rounds": ledger.rounds,
+        "hit": is_hit(world, claims[0].removal if claims else None),
+        "named": bool(claims),
+        "exact": is_exact(world, [claim.removal for claim in claims]),
+        "claims": len(claims),
+        "false": 0,
+        "seconds": seconds,
+    }
+
+
+def prove(docket: Docket, ledger: Ledger, causes: Sequence[frozenset[int]]) -> Steps[list[Claim]]:
+    """Proves causes one after the other, after the same first look at the baseline that why takes."""
+    claims = []
+    yield from ledger.draw({NOTHING: FIRST_LOOK if causes else 0})
+    for cause in causes:
+        claim = yield from confirm(docket, ledger, cause, kind=Kind.PUSHES, aside={})
+        claims += [claim] if claim else []
+    return claims
+
+
 def options_of(args: argparse.Namespace, world: World) -> Options:
     """Returns how why is run on a world."""
     options = Options(full=args.full, thorough=args.thorough, guess=guess_of(world, args.guess))
@@ -137,6 +171,8 @@ def rows_of(args: argparse.Namespace) -> Iterator[dict[str, object]]:
                         tool += ", no words" if args.no_words else ""
                         tool += ", told probabilities" if args.logprobs else ""
                         yield {**key, "tool": tool, **row(world, options, words=not args.no_words)}
+                    elif method == "proof":
+                        yield {**key, "tool": "proof of known causes", **proof_row(world)}
                     else:
                         yield {**key, "tool": method, **score_row(world, method)}
     if args.peer:
