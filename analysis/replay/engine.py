@@ -83,10 +83,8 @@ class ReplayEngine:
         """Returns what was kept under a key of the caller's own."""
         return next(iter(self._replies.find(self.provider.endpoint, key, 0, 1)), None)
 
-    def keep(self, key: str, completion: Completion) -> None:
+    def keep(self, key: str, reply: StoredReply) -> None:
         """Keeps something that was paid for under a key of the caller's own, which is not that of any request."""
-        now = time.time_ns()
-        reply = StoredReply(sample=0, completion=completion, start_ns=now, end_ns=now)
         self._writes.add(self.provider.endpoint, key, [reply])
         self._writes.flush()
 

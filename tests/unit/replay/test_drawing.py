@@ -77,6 +77,14 @@ async def test_the_first_sample_stands_for_the_call() -> None:
     found = await ChoiceSampler(engine_of(Model())).sample(GRAMMAR, 0, 3)
     assert [cached for _, cached in found] == [False, True, True]
     assert [stored.completion.usage.input_tokens for stored, _ in found] == [9, None, None]
+    assert all(stored.end_ns > stored.start_ns for stored, _ in found)
+
+
+async def test_what_a_call_took_is_told_again_when_its_reading_was_kept(tmp_path: Path) -> None:
+    for is_cached in (False, True):
+        sampler = ChoiceSampler(engine_of(Model(), path=tmp_path / "replies"))
+        ((stored, cached),) = await sampler.sample(GRAMMAR, 0, 1)
+        assert (stored.completion.usage.input_tokens, cached) == (9, is_cached)
 
 
 async def test_a_sample_is_the_same_draw_every_time_and_is_not_paid_for_twice(tmp_path: Path) -> None:
