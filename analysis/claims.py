@@ -44,7 +44,7 @@ class Claim:
     alpha: float
     """The level it was tested at: `supported` needs an e-value of at least 1/alpha."""
     calls: int
-    """Replays of the whole experiment; requests, when `by_logprobs`."""
+    """Calls of the model in the whole experiment, those known from before included."""
     model: str
     """The model that was asked."""
     scope: str = "case"

@@ -72,6 +72,8 @@ class Experiment:
     """Trials at most, those known from before included: an experiment that is done again then comes out the same."""
     drawn: int = 0
     """Trials so far."""
+    calls: int = 0
+    """Calls of the model behind the trials, known ones included: fewer where samples are drawn from a call."""
     paid: int = 0
     """Trials that this run had to pay for."""
     input_tokens: int = 0
@@ -182,6 +184,7 @@ class Experiment:
             if completion.reply.model:
                 self.models[completion.reply.model] = self.models.get(completion.reply.model, 0) + 1
         self.watch(trials)
+        self.calls += len(recorded)
         self._trials += recorded
         if len(self._trials) >= RECORD_EVERY:
             self.flush()

@@ -141,7 +141,7 @@ def explain(claim: Claim) -> str:
     """Returns a claim in one sentence that quotes nothing of the trace."""
     base, changed = (_RATE_OF.format(target=t.target, draws=t.draws) for t in (claim.base, claim.changed))
     what = {"cause": "with the piece removed", "fix": "with the fix"}.get(claim.kind, "with everything tested removed")
-    unit, asked = ("samples", "requests, by log-probabilities") if claim.by_logprobs else ("replays", "replays")
+    unit, asked = ("samples", "calls, by log-probabilities") if claim.by_logprobs else ("replays", "replays")
     measured = f"{base} {unit} as recorded, {changed} {what}"
     low, high = claim.interval
     if claim.verdict is Verdict.SUPPORTED:

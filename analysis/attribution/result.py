@@ -121,8 +121,3 @@ class Attribution:
     """What was not tested or not settled."""
     rounds: int
     draws: int
-
-    @property
-    def requests(self) -> int:
-        """How many different requests were sampled: the removals and the unchanged one."""
-        return len(self.tested) + bool(self.baseline.draws)

@@ -36,6 +36,8 @@ class WhyReport:
     """The claim to show first; None when there is no cause with a large effect."""
     paid: int
     """Replays that were paid for in this run; the others came from the reply store."""
+    calls: int
+    """Calls of the model behind the replays, those known from before included."""
     by_logprobs: bool = False
     """The replays are samples drawn from probabilities that the model told, one call for all of a request."""
     guess: tuple[int, ...] | None = None
@@ -101,10 +103,11 @@ async def explain(experiment: Experiment, options: Options, *, ask: bool = False
     if not claims and result.stop in {Stop.NO_CAUSE, Stop.RARE}:
         claims = (_no_cause(case, cut, result, options),)
     if by_logprobs := experiment.choices is not None:
-        claims = tuple(replace(claim, by_logprobs=True, calls=result.requests) for claim in claims)
+        claims = tuple(replace(claim, by_logprobs=True, calls=experiment.calls) for claim in claims)
     head = next((c for c, found in zip(claims, result.claims, strict=False) if found is result.headline), None)
     return WhyReport(
         case=case, segmentation=cut, attribution=result, claims=claims, headline=head, paid=experiment.paid,
+        calls=experiment.calls,
         by_logprobs=by_logprobs, guess=guess,
     )  # fmt: skip
 

@@ -107,15 +107,12 @@ def _instead(tally: Tally) -> str:
 def _notes(report: WhyReport, paint: Paint) -> Iterator[str]:
     result = report.attribution
     total = len(report.segmentation.groups)
-    count = result.requests if report.by_logprobs else result.draws
-    what = "requests that told probabilities" if report.by_logprobs else "replays"
-    rerun = f", {count - report.paid} of them known from before" if count > report.paid else ""
+    what = "calls" if report.by_logprobs else "replays"
+    rerun = f", {report.calls - report.paid} of them known from before" if report.calls > report.paid else ""
     tested = f"{len(result.tested)} removals among {total} pieces"
-    yield paint(f"  {count} {what} in {result.rounds} rounds{rerun}; {tested}", dim=True)
+    yield paint(f"  {report.calls} {what} in {result.rounds} rounds{rerun}; {tested}", dim=True)
     if report.by_logprobs:
-        yield paint(
-            "  samples are drawn from the told probabilities: as many as the evidence takes, at no call", dim=True
-        )
+        yield paint("  by log-probabilities: samples are drawn from what a call told, at no further call", dim=True)
     if report.guess is not None:
         suspected = " / ".join(shorten(report.segmentation.said(g), 80) for g in report.guess) or "no piece"
         yield paint(f"  asked, the model suspected (no evidence, only looked at first): {suspected}", dim=True)

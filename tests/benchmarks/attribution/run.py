@@ -84,10 +84,10 @@ def row(world: World, options: Options, *, words: bool = True) -> dict[str, obje
     at_headline = result.headline.at_draw if result.headline else result.draws
     is_told = options.samples_per_call > 1
     return {
-        "calls": result.requests if is_told else result.draws,
-        "head_calls": result.requests if is_told else at_headline,
+        "calls": len(result.tested) + 1 if is_told else result.draws,
+        "head_calls": len(result.tested) + 1 if is_told else at_headline,
         "rounds": result.rounds,
-        "contexts": result.requests,
+        "contexts": len(result.tested) + 1,
         "hit": is_hit(world, head),
         "named": head is not None,
         "exact": is_exact(world, claims),

@@ -146,7 +146,7 @@ def play(measured: dict[str, Any], seed: int, ask: Ask, samples_per_call: int) -
     place = next(PLACES[leaves[group].role] for group, role in roles.items() if role == "planted")
     named = named_by(result)
     if samples_per_call > 1:
-        named = replace(named, calls=result.requests)
+        named = replace(named, calls=len(result.tested) + 1)
     return {"id": measured["id"], "seed": seed, "place": place, **judge(named, roles)}
 
 

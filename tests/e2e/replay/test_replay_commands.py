@@ -255,7 +255,7 @@ def test_why_may_draw_from_log_probabilities(
         assert list(run_query(opened, "SELECT DISTINCT by_logprobs FROM claims").rows) == [(True,)]
     code, out, _ = run(capsys, *words)
     assert len(telling.received) == calls
-    assert f"{calls} requests that told probabilities" in out
+    assert f"{calls} calls in " in out
     assert "samples (0." in out
     assert " --logprobs" not in out.partition("next:")[2].partition("\n")[0]
 

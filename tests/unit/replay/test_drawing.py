@@ -165,7 +165,7 @@ async def test_an_experiment_counts_samples_and_records_one_trial_a_call() -> No
     assert len(outcomes) == experiment.drawn == 32
     assert set(outcomes) == {Outcome.TARGET, Outcome.OTHER}
     assert [trial.stored.sample for trial in recorded] == [STREAMS["fix"]]
-    assert engine.budget.spent == 1
+    assert engine.budget.spent == experiment.calls == 1
 
 
 async def test_an_experiment_records_every_replay_of_a_request_that_is_not_told() -> None:
@@ -176,4 +176,4 @@ async def test_an_experiment_records_every_replay_of_a_request_that_is_not_told(
     await experiment.draw(Noop(), 16, request={"model": "m", "messages": []})
     experiment.flush()
     assert len(recorded) == 16
-    assert experiment.paid == 16
+    assert experiment.paid == experiment.calls == 16
