@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -22,7 +22,7 @@ from tests.benchmarks.attribution.tables import render_tables
 from tests.benchmarks.attribution.world import SCENARIOS, World, is_exact, is_hit
 from whyspan.analysis.attribution.attribute import attribute
 from whyspan.analysis.attribution.confirm import Docket, confirm
-from whyspan.analysis.attribution.ledger import NOTHING, Ledger, Steps
+from whyspan.analysis.attribution.ledger import NOTHING, BudgetEnded, Ledger, Steps
 from whyspan.analysis.attribution.methods.contextcite import contextcite
 from whyspan.analysis.attribution.methods.leave_one_out import leave_one_out
 from whyspan.analysis.attribution.problem import Leaf, Options, Outcome, Replies, Role, Round
@@ -139,11 +139,12 @@ def proof_row(world: World) -> dict[str, object]:
 
 def prove(docket: Docket, ledger: Ledger, causes: Sequence[frozenset[int]]) -> Steps[list[Claim]]:
     """Proves causes one after the other, after the same first look at the baseline that why takes."""
-    claims = []
-    yield from ledger.draw({NOTHING: FIRST_LOOK if causes else 0})
-    for cause in causes:
-        claim = yield from confirm(docket, ledger, cause, kind=Kind.PUSHES, aside={})
-        claims += [claim] if claim else []
+    claims: list[Claim] = []
+    with suppress(BudgetEnded):
+        yield from ledger.draw({NOTHING: FIRST_LOOK if causes else 0})
+        for cause in causes:
+            claim = yield from confirm(docket, ledger, cause, kind=Kind.PUSHES, aside={})
+            claims += [claim] if claim else []
     return claims
 
 
